@@ -1,0 +1,204 @@
+"""The op table: the one home of every pointwise op.
+
+A row holds an op's arity, the type of its result, its text in Triton and in PyTorch, how many
+flops it counts for, how many of them go to the special-function unit, and what it gives for
+arguments of known value (`fold`: for constants, and to know what padded lanes hold). Texts are
+format strings over the arguments; `level` is the precedence of the text, by which the printer
+places parentheses. Adding an op is adding a row: the tests run over the table.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+# Precedence of a Python expression, loosest first.
+CONDITIONAL, COMPARE, OR, XOR, AND, SHIFT, ADD, MULTIPLY, UNARY, POWER, CALL = range(11)
+
+Number = float | int | bool
+
+
+@dataclass(frozen=True, slots=True)
+class Op:
+    """A row of the table.
+
+    Attributes:
+        name: of the op in a graph.
+        arity: number of arguments.
+        result: "real", "bool", or "same" (the common type of the arguments).
+        triton: text in a kernel; plain names are helpers of `_runtime.py`.
+        torch: text in a reference.
+        fold: the value for known arguments.
+        level: precedence of both texts.
+        flops: counted for one element.
+        special: evaluations of the special-function unit for one element.
+        integers: whether integer arguments stay integers (else they become real).
+    """
+
+    name: str
+    arity: int
+    result: str
+    triton: str
+    torch: str
+    fold: Callable[..., Number]
+    level: int = CALL
+    flops: int = 1
+    special: int = 0
+    integers: bool = False
+
+
+def _overflowing(function: Callable[[float], float]) -> Callable[[float], float]:
+    """The function with infinity in place of an OverflowError."""
+
+    def safe(x: float) -> float:
+        try:
+            return function(x)
+        except OverflowError:
+            return math.inf
+
+    return safe
+
+
+def _quotient(a: float, b: float) -> float:
+    if b == 0:
+        return math.nan if a == 0 or math.isnan(a) else math.copysign(math.inf, a)
+    return a / b
+
+
+def _log(a: float) -> float:
+    return math.log(a) if a > 0 else -math.inf if a == 0 else math.nan
+
+
+def _power(a: float, b: float) -> float:
+    try:
+        result = a**b
+    except ZeroDivisionError:
+        return math.inf
+    except OverflowError:
+        return math.inf
+    return result if isinstance(result, float | int) else math.nan
+
+
+def _larger(a: float, b: float) -> float:
+    return math.nan if math.isnan(a) or math.isnan(b) else max(a, b)
+
+
+def _smaller(a: float, b: float) -> float:
+    return math.nan if math.isnan(a) or math.isnan(b) else min(a, b)
+
+
+def _clamp(x: float, low: float, high: float) -> float:
+    return _smaller(_larger(x, low), high)
+
+
+def _sigmoid(a: float) -> float:
+    return 1 / (1 + math.exp(-a)) if a > -700 else 0.0
+
+
+def _root(a: float) -> float:
+    return math.sqrt(a) if a >= 0 else math.nan
+
+
+def _finite(function: Callable[[float], float]) -> Callable[[float], float]:
+    """The function where it is finite; infinities and NaN pass through."""
+    return lambda a: function(a) if math.isfinite(a) else a
+
+
+_exp = _overflowing(math.exp)
+
+_ARITHMETIC = (
+    Op("add", 2, "same", "{0} + {1}", "{0} + {1}", lambda a, b: a + b, ADD, integers=True),
+    Op("sub", 2, "same", "{0} - {1}", "{0} - {1}", lambda a, b: a - b, ADD, integers=True),
+    Op("mul", 2, "same", "{0} * {1}", "{0} * {1}", lambda a, b: a * b, MULTIPLY, integers=True),
+    Op("div", 2, "real", "{0} / {1}", "{0} / {1}", _quotient, MULTIPLY, special=1),
+    Op(
+        "floordiv", 2, "same", "floor_divide({0}, {1})", "torch.floor_divide({0}, {1})",
+        lambda a, b: a // b, flops=4, integers=True,
+    ),
+    Op(
+        "mod", 2, "same", "floor_mod({0}, {1})", "torch.remainder({0}, {1})",
+        lambda a, b: a % b, flops=4, integers=True,
+    ),
+    Op("pow", 2, "real", "power({0}, {1})", "torch.pow({0}, {1})", _power, flops=8, special=2),
+    Op("neg", 1, "same", "-{0}", "-{0}", lambda a: -a, UNARY, integers=True),
+)  # fmt: skip
+
+_BITS = (
+    Op("and", 2, "same", "{0} & {1}", "{0} & {1}", lambda a, b: a & b, AND, integers=True),
+    Op("or", 2, "same", "{0} | {1}", "{0} | {1}", lambda a, b: a | b, OR, integers=True),
+    Op("xor", 2, "same", "{0} ^ {1}", "{0} ^ {1}", lambda a, b: a ^ b, XOR, integers=True),
+    Op(
+        "not", 1, "same", "~{0}", "~{0}",
+        lambda a: (not a) if isinstance(a, bool) else ~a, UNARY, integers=True,
+    ),
+    Op("shl", 2, "same", "{0} << {1}", "{0} << {1}", lambda a, b: a << b, SHIFT, integers=True),
+    Op("shr", 2, "same", "{0} >> {1}", "{0} >> {1}", lambda a, b: a >> b, SHIFT, integers=True),
+)  # fmt: skip
+
+_COMPARISONS = (
+    Op("lt", 2, "bool", "{0} < {1}", "{0} < {1}", lambda a, b: a < b, COMPARE, integers=True),
+    Op("le", 2, "bool", "{0} <= {1}", "{0} <= {1}", lambda a, b: a <= b, COMPARE, integers=True),
+    Op("eq", 2, "bool", "{0} == {1}", "{0} == {1}", lambda a, b: a == b, COMPARE, integers=True),
+    Op("ne", 2, "bool", "{0} != {1}", "{0} != {1}", lambda a, b: a != b, COMPARE, integers=True),
+    Op("gt", 2, "bool", "{0} > {1}", "{0} > {1}", lambda a, b: a > b, COMPARE, integers=True),
+    Op("ge", 2, "bool", "{0} >= {1}", "{0} >= {1}", lambda a, b: a >= b, COMPARE, integers=True),
+)
+
+_SELECTION = (
+    Op(
+        "where", 3, "same", "tl.where({0}, {1}, {2})", "where({0}, {1}, {2})",
+        lambda c, a, b: a if c else b, integers=True,
+    ),
+    Op(
+        "maximum", 2, "same", "maximum({0}, {1})", "maximum({0}, {1})", _larger, integers=True,
+    ),
+    Op(
+        "minimum", 2, "same", "minimum({0}, {1})", "minimum({0}, {1})", _smaller, integers=True,
+    ),
+    Op(
+        "clamp", 3, "same", "minimum(maximum({0}, {1}), {2})",
+        "minimum(maximum({0}, {1}), {2})", _clamp, flops=2, integers=True,
+    ),
+    Op("relu", 1, "same", "maximum({0}, 0.0)", "torch.relu({0})", lambda a: _larger(a, 0.0)),
+)  # fmt: skip
+
+_FUNCTIONS = (
+    Op("exp", 1, "real", "tl.exp({0})", "torch.exp({0})", _exp, special=1),
+    Op(
+        "exp2", 1, "real", "tl.exp2({0})", "torch.exp2({0})",
+        _overflowing(lambda a: 2.0**a), special=1,
+    ),
+    Op("expm1", 1, "real", "expm1({0})", "torch.expm1({0})", _overflowing(math.expm1), special=1),
+    Op("log", 1, "real", "tl.log({0})", "torch.log({0})", _log, special=1),
+    Op("log1p", 1, "real", "log1p({0})", "torch.log1p({0})", lambda a: _log(1 + a), special=1),
+    Op(
+        "log2", 1, "real", "tl.log2({0})", "torch.log2({0})",
+        lambda a: _log(a) / math.log(2), special=1,
+    ),
+    Op("sqrt", 1, "real", "tl.sqrt({0})", "torch.sqrt({0})", _root, special=1),
+    Op(
+        "rsqrt", 1, "real", "tl.rsqrt({0})", "torch.rsqrt({0})",
+        lambda a: _quotient(1.0, _root(a)), special=1,
+    ),
+    Op("tanh", 1, "real", "tanh({0})", "torch.tanh({0})", math.tanh, special=2, flops=4),
+    Op(
+        "sigmoid", 1, "real", "tl.sigmoid({0})", "torch.sigmoid({0})", _sigmoid,
+        special=2, flops=3,
+    ),
+    Op("erf", 1, "real", "tl.erf({0})", "torch.erf({0})", math.erf, flops=20, special=1),
+    Op(
+        "sin", 1, "real", "tl.sin({0})", "torch.sin({0})",
+        lambda a: math.sin(a) if math.isfinite(a) else math.nan, special=1,
+    ),
+    Op(
+        "cos", 1, "real", "tl.cos({0})", "torch.cos({0})",
+        lambda a: math.cos(a) if math.isfinite(a) else math.nan, special=1,
+    ),
+    Op("abs", 1, "same", "tl.abs({0})", "torch.abs({0})", abs, integers=True),
+    Op("floor", 1, "real", "tl.floor({0})", "torch.floor({0})", _finite(math.floor)),
+    Op("round", 1, "real", "round_even({0})", "torch.round({0})", _finite(round)),
+)  # fmt: skip
+
+TABLE: dict[str, Op] = {
+    op.name: op
+    for op in (*_ARITHMETIC, *_BITS, *_COMPARISONS, *_SELECTION, *_FUNCTIONS)
+}  # fmt: skip
