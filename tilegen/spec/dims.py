@@ -1,6 +1,6 @@
 """Named dimensions. A dimension is a class: names do the broadcasting, never positions."""
 
-from typing import Generic, TypeVarTuple, Unpack, get_args, get_origin
+from typing import Generic, TypeVarTuple, get_args, get_origin
 
 Names = TypeVarTuple("Names")
 
@@ -20,7 +20,7 @@ class Dim:
         cls.size, cls.fold = size, fold
 
 
-class Flat(Dim, Generic[Unpack[Names]]):
+class Flat(Dim, Generic[*Names]):
     """`Flat[A, B]`: one stored dimension that is the row-major product of A and B."""
 
 

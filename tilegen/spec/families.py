@@ -39,6 +39,7 @@ class Spec(Generic[Params, Result]):
         return self.fn.__name__
 
     def __call__(self, *args: Params.args, **kwargs: Params.kwargs) -> Result:
+        """The spec inlined into another one."""
         return self.fn(*args, **kwargs)
 
 

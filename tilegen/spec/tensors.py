@@ -4,7 +4,7 @@ For a type checker they are aliases of `Value` (so `x = x + bias` checks); at ru
 generic classes that hold the dimensions.
 """
 
-from typing import TYPE_CHECKING, Annotated, Any, Generic, TypeVar, TypeVarTuple, Unpack
+from typing import TYPE_CHECKING, Annotated, Any, Generic, TypeVar, TypeVarTuple
 
 Dims = TypeVarTuple("Dims")
 Item = TypeVar("Item")
@@ -23,16 +23,16 @@ if TYPE_CHECKING:
     Scalar = Value
 else:
 
-    class Tensor(Generic[Unpack[Dims]]):
+    class Tensor(Generic[*Dims]):
         """A tensor of floats with these stored dimensions, in this order."""
 
-    class Index(Generic[Unpack[Dims]]):
+    class Index(Generic[*Dims]):
         """A tensor of integers."""
 
-    class Mask(Generic[Unpack[Dims]]):
+    class Mask(Generic[*Dims]):
         """A tensor of booleans."""
 
-    class Out(Generic[Unpack[Dims]]):
+    class Out(Generic[*Dims]):
         """A result with these stored dimensions, in this order."""
 
     class Size(Generic[Item]):

@@ -260,18 +260,17 @@ def _parameter(
             raise errors.RepeatedDimension(f"{name!r} has {repeated} twice", span)
         return Operand(name, stored, spec.dtypes.get(name, KINDS[origin]), optional, span)
     required = parameter.default is parameter.empty
-    default = None if required else parameter.default
-    common = {"default": default, "required": required, "optional": optional}
+    param = Param(name, "", None if required else parameter.default, required, optional)
     if origin is typing.Literal:
-        return Param(name, "literal", **common, choices=typing.get_args(kind))
+        return replace(param, kind="literal", choices=typing.get_args(kind))
     if origin is typing.Annotated:
         if required:
             raise errors.BadAnnotation(f"{name!r} is static and has no default", span)
-        return Param(name, "static", **common)
+        return replace(param, kind="static")
     if origin is Size:
-        return Param(name, "size", **common, dim=typing.get_args(kind)[0].__name__)
+        return replace(param, kind="size", dim=typing.get_args(kind)[0].__name__)
     if origin in (float, int, bool):
-        return Param(name, origin.__name__, **common)
+        return replace(param, kind=origin.__name__)
     raise errors.BadAnnotation(
         f"parameter {name!r} is annotated {hint!r}", span,
         "Tensor[...], Index[...], Mask[...], float, int, bool, Literal, Static[int] or Size[G]",

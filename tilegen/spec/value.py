@@ -249,6 +249,7 @@ def build(
     args: Sequence[Node],
     dims: tuple[DimType, ...],
     dtype: DType,
+    /,
     **attrs: Any,
 ) -> Value:
     """A new value, with the place of the user's call."""

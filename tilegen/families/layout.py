@@ -1,0 +1,144 @@
+"""How a kernel walks over named dimensions: groups of axes, addresses, masks, positions."""
+
+from dataclasses import dataclass, field
+
+from tilegen import errors
+from tilegen.families.program import Argument, Offset
+from tilegen.ir.graph import Graph, Node, Output
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Dimensions that a kernel walks over together, merged at the call into a few axes.
+
+    Attributes:
+        plan: the name of these axes in the launcher's plan.
+        dims: the named dimensions, row-major.
+        variables: the kernel's position along each axis.
+        strides: suffixes of the stride arguments, one for each axis; empty where every operand
+            is contiguous.
+        once: how many leading axes have their address computed once a program.
+        mask: which positions exist; empty if all do.
+        linear: the row-major position over all axes.
+        sizes: integer arguments that tell the axes' sizes.
+    """
+
+    plan: str
+    dims: tuple[str, ...]
+    variables: tuple[str, ...]
+    strides: tuple[str, ...]
+    once: int
+    mask: str
+    linear: str
+    sizes: tuple[Argument, ...]
+
+
+@dataclass
+class Layout:
+    """The groups of a kernel, and the arguments that its addresses turn out to need."""
+
+    graph: Graph
+    groups: tuple[Group, ...]
+    _strides: dict[tuple[str, ...], Argument] = field(default_factory=dict)
+    _sizes: dict[str, Argument] = field(default_factory=dict)
+    _offsets: dict[str, Offset] = field(default_factory=dict)
+
+    @property
+    def integers(self) -> tuple[Argument, ...]:
+        """All integer arguments: sizes of axes, other sizes, strides."""
+        axes = [argument for group in self.groups for argument in group.sizes]
+        known = {name for argument in axes for name in argument.names}
+        others = [a for name, a in self._sizes.items() if name not in known]
+        return (*axes, *others, *self._strides.values())
+
+    @property
+    def offsets(self) -> tuple[Offset, ...]:
+        """Addresses to compute once a program."""
+        return tuple(self._offsets.values())
+
+    def size(self, dim: str) -> str:
+        """The argument that holds the size of a dimension."""
+        fixed = self.graph.dims[dim].size
+        if fixed is not None:
+            return str(fixed)
+        self._sizes[dim] = Argument((dim,), f'call.sizes["{dim}"]')
+        return dim
+
+    def group(self, dim: str) -> Group:
+        """The group that walks over a dimension."""
+        for group in self.groups:
+            if dim in group.dims:
+                return group
+        raise errors.Unschedulable(f"the kernel does not walk over {dim}")
+
+    def position(self, dim: str) -> str:
+        """The position along a dimension: an expression that binds as a product does."""
+        group = self.group(dim)
+        if len(group.dims) == 1:
+            return group.linear if group.linear.isidentifier() else f"({group.linear})"
+        place = group.dims.index(dim)
+        text = group.linear if group.linear.isidentifier() else f"({group.linear})"
+        inner = [self.size(name) for name in group.dims[place + 1 :]]
+        for name in inner:
+            text = f"{text} // {name}"
+        return f"({text} % {self.size(dim)})" if place else f"({text})"
+
+    def mask(self, dims: tuple[str, ...]) -> str:
+        """Which elements of a value with these dimensions exist."""
+        masks = [g.mask for g in self.groups if g.mask and set(g.dims) & set(dims)]
+        return " & ".join(masks)
+
+    def address(self, tensor: str, at: list[tuple[str, Node | None, str]]) -> str:
+        """The pointer to an element.
+
+        `at` gives, for each elementary dimension in memory order, its name, and, where the
+        position is not the kernel's own along it, the node or the text of the position.
+        """
+        own = [dim for dim, node, text in at if node is None and not text]
+        terms = [f"{tensor}_ptr"]
+        for group in self.groups:
+            mine = [dim for dim in own if dim in group.dims]
+            blocked = {dim for dim, node, text in at if node is not None or text} & set(group.dims)
+            if mine and blocked:
+                terms += [self._term(tensor, dim, self.position(dim)) for dim in mine]
+            elif mine:
+                terms = self._group_terms(tensor, group, terms)
+        for dim, node, text in at:
+            if node is not None or text:
+                terms.append(self._term(tensor, dim, text))
+        return " + ".join(term for term in terms if term)
+
+    def _term(self, tensor: str, dim: str, position: str) -> str:
+        if position == "0":
+            return ""
+        name = f"{tensor}_stride_{dim}"
+        self._strides[(name,)] = Argument((name,), f'call.stride("{tensor}", "{dim}")')
+        return name if position == "1" else f"{position} * {name}"
+
+    def _group_terms(self, tensor: str, group: Group, terms: list[str]) -> list[str]:
+        if not group.strides:
+            return [*terms, group.variables[0]]
+        names = tuple(f"{tensor}_{suffix}" for suffix in group.strides)
+        star = "*" if len(names) > 1 else ""
+        tail = "" if star else "[0]"
+        self._strides[names] = Argument(names, f'{star}{group.plan}.strides("{tensor}"){tail}')
+        pairs = list(zip(group.variables, names, strict=True))
+        if group.once:
+            base = f"{tensor}_{group.plan}"
+            self._offsets[base] = Offset(base, terms[0], tuple(pairs[: group.once]))
+            terms = [base, *terms[1:]]
+        return [*terms, *(f"{variable} * {name}" for variable, name in pairs[group.once :])]
+
+
+def output_places(output: Output) -> list[tuple[list[tuple[str, Node | None, str]], Node]]:
+    """Where each component of an output goes: its place in every dimension, and its value."""
+    places: list[tuple[dict[str, str], Node]] = [({}, output.value)]
+    while any(value.op == "stack" for _, value in places):
+        places = [
+            ({**fixed, value.attrs["dim"]: str(position)}, part)
+            for fixed, value in places
+            for position, part in enumerate(value.args)
+        ]
+    return [
+        ([(dim, None, fixed.get(dim, "")) for dim in output.dims], value) for fixed, value in places
+    ]

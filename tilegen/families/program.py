@@ -1,0 +1,174 @@
+"""What a family makes of a graph: kernels, their arguments, grids and the choice between them.
+
+All of it is data. Templates print it for Python; another exporter could print it for another
+language. Expressions are text in the kernel language, made by `render.triton`.
+"""
+
+from dataclasses import dataclass, field
+
+from tilegen.ir.graph import Graph
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """One line of a kernel.
+
+    Attributes:
+        kind: load, assign, store, split (a pair into its halves).
+        target: the name assigned; two, joined by a comma, for a split.
+        value: the expression assigned or stored; empty for a load.
+        pointer: address of a load or store.
+        mask: which elements of a load or store exist; empty if all do.
+        other: what a load gives elsewhere.
+        policy: eviction policy of a load; empty for the default.
+        real: whether a load widens to the kernel's float type.
+        comment: the line of the spec that this became; empty if it was said before.
+    """
+
+    kind: str
+    target: str = ""
+    value: str = ""
+    pointer: str = ""
+    mask: str = ""
+    other: str = ""
+    policy: str = ""
+    real: bool = False
+    comment: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Accumulator:
+    """One loop-carried state of an online reduction.
+
+    Attributes:
+        name: of the variable.
+        start: its value before the loop.
+        dtype: its type, as the kernel writes it.
+    """
+
+    name: str
+    start: str
+    dtype: str
+
+
+@dataclass(frozen=True, slots=True)
+class Sweep:
+    """One pass over a row: what it carries, what it does to a block, what follows it.
+
+    Attributes:
+        before: statements ahead of the pass, on whole rows.
+        accumulators: the states carried from block to block; empty for the pass that stores.
+        body: the statements of one block; empty if the pass was not needed.
+        after: the statements that finish the row's statistics and use them.
+    """
+
+    before: tuple[Statement, ...]
+    accumulators: tuple[Accumulator, ...]
+    body: tuple[Statement, ...]
+    after: tuple[Statement, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Offset:
+    """The address of an operand's row (or outer axes): name, base pointer, stride arguments."""
+
+    name: str
+    pointer: str
+    strides: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Argument:
+    """Integer arguments of a kernel and where the launcher gets them.
+
+    Attributes:
+        names: in the kernel; several for the strides of several axes.
+        source: an expression over the plan's variables, starred if it gives several.
+    """
+
+    names: tuple[str, ...]
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
+class Kernel:
+    """One kernel of a program.
+
+    Attributes:
+        name: of the jitted function.
+        template: which template prints it.
+        doc: one line: what a program does.
+        tensors: operands, outputs and workspaces, in argument order.
+        integers: sizes and strides.
+        params: run-time scalars.
+        offsets: addresses computed once a program.
+        sweeps: passes over the row; a kernel without loops has one.
+        facts: what its template needs besides: axis names, tile symbols.
+    """
+
+    name: str
+    template: str
+    doc: str
+    tensors: tuple[str, ...]
+    integers: tuple[Argument, ...]
+    params: tuple[str, ...]
+    offsets: tuple[Offset, ...]
+    sweeps: tuple[Sweep, ...]
+    facts: dict[str, object] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Workspace:
+    """A tensor that one kernel of a schedule leaves for the next.
+
+    Attributes:
+        name: in the kernels.
+        shape: an expression over the plan's variables.
+        dtype: FLOAT for the kernel's float type, else an attribute of torch.
+    """
+
+    name: str
+    shape: str
+    dtype: str
+
+
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    """One way to compute a program: a kernel (or a pair), and when it may be used.
+
+    Attributes:
+        kind: flat, tiled, block, loop or split.
+        kernels: launched in order.
+        passes: how often it goes over memory (for the cost model).
+        workspaces: what the kernels hand to one another.
+    """
+
+    kind: str
+    kernels: tuple[Kernel, ...]
+    passes: int = 1
+    workspaces: tuple[Workspace, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """All kernels of one variant of a spec.
+
+    Attributes:
+        graph: what it computes.
+        suffix: tells the variants of a spec apart in names; empty if there is one.
+        rows: the dimensions that stay, row-major.
+        columns: the dimensions that are reduced; empty for an elementwise op.
+        schedules: in order of preference where several conditions hold.
+        inplace: operands that an output may overwrite.
+        gathered: operands read through an index.
+        notes: what `explain` says about the choices made.
+    """
+
+    graph: Graph
+    suffix: str
+    rows: tuple[str, ...]
+    columns: tuple[str, ...]
+    schedules: tuple[Schedule, ...]
+    inplace: tuple[str, ...] = ()
+    gathered: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()

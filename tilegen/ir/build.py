@@ -1,0 +1,79 @@
+"""Making nodes inside passes: dimensions and types follow from the arguments."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from tilegen.ir import types
+from tilegen.ir.graph import DimInfo, Node, Span
+from tilegen.ir.ops import TABLE
+from tilegen.ir.types import DType
+
+Number = float | int | bool
+
+
+@dataclass(frozen=True)
+class Builder:
+    """Makes nodes of one graph, in place of `source` (whose span they take)."""
+
+    dims: Mapping[str, DimInfo]
+    span: Span | None = None
+
+    def union(self, *nodes: Node) -> tuple[str, ...]:
+        """The dimensions of all these nodes, in the graph's order."""
+        wanted = {dim for node in nodes for dim in node.dims}
+        return tuple(name for name in self.dims if name in wanted)
+
+    def const(self, value: Number, dtype: DType | None = None) -> Node:
+        """A constant."""
+        kind = types.real if isinstance(value, float) else types.integer
+        dtype = dtype or (types.bool_ if isinstance(value, bool) else kind)
+        return Node("const", dtype=dtype, attrs={"value": value})
+
+    def index(self, dim: str) -> Node:
+        """The position along a dimension."""
+        return Node("index", dims=(dim,), dtype=types.integer)
+
+    def size(self, dim: str) -> Node:
+        """The size of a dimension: a constant where it is fixed."""
+        fixed = self.dims[dim].size
+        if fixed is not None:
+            return self.const(fixed)
+        return Node("size", dtype=types.integer, attrs={"dim": dim})
+
+    def op(self, name: str, *args: Node) -> Node:
+        """A row of the op table."""
+        typed = args[1:] if name == "where" else args
+        kinds = {arg.dtype.kind for arg in typed}
+        shared = (
+            types.real if "float" in kinds else types.integer if "int" in kinds else types.bool_
+        )
+        dtype = {"real": types.real, "bool": types.bool_, "same": shared}[TABLE[name].result]
+        return Node(name, args, self.union(*args), dtype=dtype, span=self.span)
+
+    def cast(self, node: Node, to: DType) -> Node:
+        """A change of type."""
+        return Node("cast", (node,), node.dims, dtype=types.computed(to), attrs={"to": to})
+
+    def reduce(self, monoid: str, node: Node, over: tuple[str, ...], **attrs: Any) -> Node:
+        """A reduction; over no dimension it is the node itself."""
+        dims = tuple(dim for dim in node.dims if dim not in over)
+        dtype = types.integer if monoid in ("argmax", "argmin") else node.dtype
+        return Node(
+            "reduce", (node,), dims, dtype=dtype,
+            attrs={"monoid": monoid, "over": over, **attrs}, span=self.span,
+        )  # fmt: skip
+
+    def state(self, reduction: Node, position: int) -> Node:
+        """One component of a reduction's tuple of states."""
+        return Node(
+            "state", (reduction,), reduction.dims, dtype=types.real,
+            attrs={"position": position}, span=self.span,
+        )  # fmt: skip
+
+    def count(self, over: tuple[str, ...]) -> Node:
+        """How many elements a reduction takes."""
+        total = self.size(over[0])
+        for dim in over[1:]:
+            total = self.op("mul", total, self.size(dim))
+        return total

@@ -1,0 +1,155 @@
+"""The rewrites that change a rounding: each with its condition and its reason, in one table.
+
+The register form of a reduction reads a row that a program holds whole; the online form updates
+a tuple of states block by block. Both start from the same node.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from tilegen.ir.build import Builder
+from tilegen.ir.graph import Graph, Node, rewrite
+from tilegen.ir.passes import share
+
+
+@dataclass(frozen=True)
+class Rewrite:
+    """One rewrite: what it does, when it may, and why it is sound."""
+
+    name: str
+    condition: str
+    reason: str
+    apply: Callable[[Graph], Graph]
+
+
+def recognise_logsumexp(graph: Graph) -> Graph:
+    """`sum(exp(x - max(x)))` is the second state of one log-sum-exp over x."""
+
+    def rule(node: Node) -> Node | None:
+        if node.op != "reduce" or node.attrs["monoid"] != "sum" or node.args[0].op != "exp":
+            return None
+        difference = node.args[0].args[0]
+        if difference.op != "sub":
+            return None
+        x, top = difference.args
+        if top.op != "reduce" or top.attrs["monoid"] != "max" or top.args[0] is not x:
+            return None
+        if top.attrs["over"] != node.attrs["over"]:
+            return None
+        build = Builder(graph.dims, node.span)
+        return build.state(build.reduce("logsumexp", x, node.attrs["over"]), 1)
+
+    return share(rewrite(graph, rule))
+
+
+def share_moments(graph: Graph) -> Graph:
+    """The mean of a value whose variance is taken too is a state of that variance."""
+    corrections = {
+        (node.args[0], node.attrs["over"]): node.attrs["correction"]
+        for node in graph.nodes
+        if node.op == "reduce" and node.attrs["monoid"] == "variance"
+    }
+
+    def rule(node: Node) -> Node | None:
+        if node.op != "reduce" or node.attrs["monoid"] != "mean":
+            return None
+        correction = corrections.get((node.args[0], node.attrs["over"]))
+        if correction is None:
+            return None
+        build = Builder(graph.dims, node.span)
+        variance = build.reduce("variance", node.args[0], node.attrs["over"], correction=correction)
+        return build.state(variance, 0)
+
+    return share(rewrite(graph, rule))
+
+
+def in_registers(graph: Graph) -> Graph:
+    """Composite reductions as the plain ones that a row in registers allows.
+
+    mean: sum / count. variance: the mean square of the centred row (two passes over registers,
+    more accurate than Welford's). logsumexp: maximum, then the sum of exponentials.
+    """
+
+    states: dict[Node, tuple[Node, ...]] = {}
+
+    def rule(node: Node) -> Node | None:
+        build = Builder(graph.dims, node.span)
+        if node.op == "state":
+            position: int = node.attrs["position"]
+            return _register_states(build, node.args[0], states)[position]
+        if node.op != "reduce" or node.attrs["monoid"] != "mean":
+            return None
+        total = build.reduce("sum", node.args[0], node.attrs["over"])
+        return build.op("div", total, build.count(node.attrs["over"]))
+
+    return share(_finalise(rewrite(graph, rule), states))
+
+
+def _register_states(
+    build: Builder, node: Node, states: dict[Node, tuple[Node, ...]]
+) -> tuple[Node, ...]:
+    """The states of a reduction, by plain reductions over the whole row."""
+    if node in states:
+        return states[node]
+    x, over = node.args[0], node.attrs["over"]
+    if node.attrs["monoid"] == "variance":
+        count = build.count(over)
+        mean = build.op("div", build.reduce("sum", x, over), count)
+        centred = build.op("sub", x, mean)
+        states[node] = (mean, build.reduce("sum", build.op("mul", centred, centred), over))
+    else:
+        top = build.reduce("max", x, over)
+        lowest = build.op("eq", top, build.const(-math.inf))
+        top = build.op("where", lowest, build.const(0.0), top)
+        total = build.reduce("sum", build.op("exp", build.op("sub", x, top)), over)
+        states[node] = (top, total)
+    return states[node]
+
+
+def _finalise(graph: Graph, states: dict[Node, tuple[Node, ...]]) -> Graph:
+    """What a reduction with a tuple of states gives in the end."""
+
+    def rule(node: Node) -> Node | None:
+        if node.op != "reduce" or node.attrs["monoid"] not in ("variance", "logsumexp"):
+            return None
+        build = Builder(graph.dims, node.span)
+        found = _register_states(build, node, states)
+        return finalised(build, node, found)
+
+    return rewrite(graph, rule)
+
+
+def finalised(build: Builder, node: Node, states: tuple[Node, ...]) -> Node:
+    """The value of a reduction, from its states."""
+    if node.attrs["monoid"] == "variance":
+        count = build.count(node.attrs["over"])
+        if node.attrs["correction"]:
+            count = build.op("sub", count, build.const(node.attrs["correction"]))
+        return build.op("div", states[1], count)
+    top, total = states
+    infinite = build.op("eq", top, build.const(math.inf))
+    return build.op("where", infinite, top, build.op("add", top, build.op("log", total)))
+
+
+REWRITES: tuple[Rewrite, ...] = (
+    Rewrite(
+        "recognise_logsumexp",
+        "a sum of exp(x - max(x)) over the same dimensions as the maximum",
+        "the online form needs one pass over a wide row instead of two",
+        recognise_logsumexp,
+    ),
+    Rewrite(
+        "share_moments",
+        "mean and variance of one value over the same dimensions",
+        "Welford's states hold the mean",
+        share_moments,
+    ),
+)
+
+
+def improve(graph: Graph) -> Graph:
+    """Run `REWRITES`."""
+    for step in REWRITES:
+        graph = step.apply(graph)
+    return graph

@@ -1,0 +1,70 @@
+"""Expressions of a graph as Triton text."""
+
+import math
+from collections.abc import Mapping
+
+from tilegen.ir import types
+from tilegen.ir.graph import Node
+from tilegen.ir.ops import CALL, TABLE, UNARY
+
+
+class Printer:
+    """Prints nodes, given the names of those that are already variables."""
+
+    def __init__(self, names: Mapping[Node, str]) -> None:
+        self.names = names
+
+    def text(self, node: Node, level: int = 0) -> str:
+        """The expression of `node`, in parentheses if it binds looser than `level`."""
+        text, own = self._expression(node)
+        return f"({text})" if own < level else text
+
+    def _expression(self, node: Node) -> tuple[str, int]:
+        if node in self.names:
+            return self.names[node], CALL
+        if node.op == "const":
+            return number(node), UNARY if _negative(node) else CALL
+        if node.op == "cast":
+            return self._cast(node), CALL
+        row = TABLE[node.op]
+        if row.level == CALL:
+            args = [self.text(arg, 0) for arg in node.args]
+            if row.triton.startswith("tl.") and len(args) == 1 and _is_scalar(node.args[0]):
+                args = [f"tl.cast({args[0]}, FLOAT)"]
+            return row.triton.format(*args), CALL
+        if row.arity == 1:
+            return row.triton.format(self.text(node.args[0], row.level)), row.level
+        left, right = node.args
+        text = row.triton.format(self.text(left, row.level), self.text(right, row.level + 1))
+        return text, row.level
+
+    def _cast(self, node: Node) -> str:
+        source, to = node.args[0], node.attrs["to"]
+        text = self.text(source, 0)
+        if to is types.real:
+            if _is_scalar(source):
+                return f"tl.cast({text}, FLOAT)"
+            return f"{self.text(source, CALL)}.to(FLOAT)"
+        if to is types.integer:
+            return f"{self.text(source, CALL)}.to(tl.int32)"
+        storage = f"{to.like}_ptr.dtype.element_ty" if to.like else f"tl.{to.triton}"
+        narrowed = f"narrow({text}, {storage})"
+        return f"{narrowed}.to(FLOAT)" if to.kind == "float" else narrowed
+
+
+def number(node: Node) -> str:
+    """A constant as Triton takes it."""
+    value = node.attrs["value"]
+    if isinstance(value, float) and not math.isfinite(value):
+        return 'float("nan")' if math.isnan(value) else f'float("{value}")'
+    return repr(value)
+
+
+def _negative(node: Node) -> bool:
+    value = node.attrs["value"]
+    return isinstance(value, float | int) and math.copysign(1.0, value) < 0
+
+
+def _is_scalar(node: Node) -> bool:
+    """Whether the kernel holds this as a scalar argument or constant, not as a tensor."""
+    return not node.dims and node.op != "load" and all(_is_scalar(arg) for arg in node.args)
