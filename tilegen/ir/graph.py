@@ -142,8 +142,27 @@ class Graph:
         return tuple(name for name in self.dims if name in wanted)
 
 
+def references(node: Node) -> tuple[Node, ...]:
+    """All nodes that a node refers to: its arguments and, for a loop, its extent and region."""
+    region, extent = node.attrs.get("region"), node.attrs.get("extent")
+    if not isinstance(region, Region) or not isinstance(extent, Node):
+        return node.args
+    return (*node.args, extent, *region.parameters, *region.results)
+
+
 def topological(roots: tuple[Node, ...]) -> tuple[Node, ...]:
     """All nodes that `roots` are made of, arguments first, in a fixed order."""
+    return _postorder(roots, lambda node: node.args)
+
+
+def walk(roots: tuple[Node, ...]) -> tuple[Node, ...]:
+    """As `topological`, entering regions: a loop comes after its extent and its body."""
+    return _postorder(roots, references)
+
+
+def _postorder(
+    roots: tuple[Node, ...], edges: Callable[[Node], tuple[Node, ...]]
+) -> tuple[Node, ...]:
     order: dict[Node, None] = {}
     stack = [(node, False) for node in reversed(roots)]
     while stack:
@@ -152,23 +171,38 @@ def topological(roots: tuple[Node, ...]) -> tuple[Node, ...]:
             order[node] = None
         elif node not in order:
             stack.append((node, True))
-            stack.extend((arg, False) for arg in reversed(node.args) if arg not in order)
+            stack.extend((edge, False) for edge in reversed(edges(node)) if edge not in order)
     return tuple(order)
 
 
 def rewrite(graph: Graph, rule: Callable[[Node], Node | None]) -> Graph:
-    """Rebuild a graph bottom-up.
+    """Rebuild a graph bottom-up, regions included.
 
     `rule` sees each node with its arguments already rewritten and returns what stands in its
     place, or None to keep it. A name that the old node had goes to the new one if that has none.
     """
     done: dict[Node, Node] = {}
-    for old in graph.nodes:
-        args = tuple(done[arg] for arg in old.args)
-        node = old if args == old.args else replace(old, args=args)
+    for old in walk(tuple(output.value for output in graph.outputs)):
+        node = _renewed(old, done)
         new = rule(node) or node
         if old.name and not new.name and new.op not in ("load", "const"):
             new = replace(new, name=old.name, span=old.span)
         done[old] = new
     outputs = tuple(replace(output, value=done[output.value]) for output in graph.outputs)
     return replace(graph, outputs=outputs)
+
+
+def _renewed(old: Node, done: Mapping[Node, Node]) -> Node:
+    """`old` with what it refers to replaced by what stands there now."""
+    if all(done[node] is node for node in references(old)):
+        return old
+    args = tuple(done[arg] for arg in old.args)
+    if old.op != "loop":
+        return replace(old, args=args)
+    region: Region = old.attrs["region"]
+    inside = Region(
+        tuple(done[node] for node in region.parameters),
+        tuple(done[node] for node in region.results),
+    )
+    attrs = {**old.attrs, "region": inside, "extent": done[old.attrs["extent"]]}
+    return replace(old, args=args, attrs=attrs)

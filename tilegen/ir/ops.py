@@ -11,8 +11,17 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from tilegen.ir.types import Kind
+
 # Precedence of a Python expression, loosest first.
 CONDITIONAL, COMPARE, OR, XOR, AND, SHIFT, ADD, MULTIPLY, UNARY, POWER, CALL = range(11)
+
+# What an op takes.
+REALS: tuple[Kind, ...] = ("float",)
+NUMBERS: tuple[Kind, ...] = ("float", "int")
+INTEGERS: tuple[Kind, ...] = ("int",)
+BITS: tuple[Kind, ...] = ("int", "bool")
+ALL: tuple[Kind, ...] = ("float", "int", "bool")
 
 Number = float | int | bool
 
@@ -31,7 +40,7 @@ class Op:
         level: precedence of both texts.
         flops: counted for one element.
         special: evaluations of the special-function unit for one element.
-        integers: whether integer arguments stay integers (else they become real).
+        takes: the kinds that the common type of its arguments may have.
     """
 
     name: str
@@ -43,7 +52,12 @@ class Op:
     level: int = CALL
     flops: int = 1
     special: int = 0
-    integers: bool = False
+    takes: tuple[Kind, ...] = REALS
+
+    @property
+    def integers(self) -> bool:
+        """Whether integer arguments stay integers (else they become real)."""
+        return "int" in self.takes
 
 
 def _overflowing(function: Callable[[float], float]) -> Callable[[float], float]:
@@ -106,57 +120,57 @@ def _finite(function: Callable[[float], float]) -> Callable[[float], float]:
 _exp = _overflowing(math.exp)
 
 _ARITHMETIC = (
-    Op("add", 2, "same", "{0} + {1}", "{0} + {1}", lambda a, b: a + b, ADD, integers=True),
-    Op("sub", 2, "same", "{0} - {1}", "{0} - {1}", lambda a, b: a - b, ADD, integers=True),
-    Op("mul", 2, "same", "{0} * {1}", "{0} * {1}", lambda a, b: a * b, MULTIPLY, integers=True),
+    Op("add", 2, "same", "{0} + {1}", "{0} + {1}", lambda a, b: a + b, ADD, takes=NUMBERS),
+    Op("sub", 2, "same", "{0} - {1}", "{0} - {1}", lambda a, b: a - b, ADD, takes=NUMBERS),
+    Op("mul", 2, "same", "{0} * {1}", "{0} * {1}", lambda a, b: a * b, MULTIPLY, takes=NUMBERS),
     Op("div", 2, "real", "{0} / {1}", "{0} / {1}", _quotient, MULTIPLY, special=1),
     Op(
         "floordiv", 2, "same", "floor_divide({0}, {1})", "torch.floor_divide({0}, {1})",
-        lambda a, b: a // b, flops=4, integers=True,
+        lambda a, b: a // b, flops=4, takes=NUMBERS,
     ),
     Op(
         "mod", 2, "same", "floor_mod({0}, {1})", "torch.remainder({0}, {1})",
-        lambda a, b: a % b, flops=4, integers=True,
+        lambda a, b: a % b, flops=4, takes=NUMBERS,
     ),
     Op("pow", 2, "real", "power({0}, {1})", "torch.pow({0}, {1})", _power, flops=8, special=2),
-    Op("neg", 1, "same", "-{0}", "-{0}", lambda a: -a, UNARY, integers=True),
+    Op("neg", 1, "same", "-{0}", "-{0}", lambda a: -a, UNARY, takes=NUMBERS),
 )  # fmt: skip
 
 _BITS = (
-    Op("and", 2, "same", "{0} & {1}", "{0} & {1}", lambda a, b: a & b, AND, integers=True),
-    Op("or", 2, "same", "{0} | {1}", "{0} | {1}", lambda a, b: a | b, OR, integers=True),
-    Op("xor", 2, "same", "{0} ^ {1}", "{0} ^ {1}", lambda a, b: a ^ b, XOR, integers=True),
+    Op("and", 2, "same", "{0} & {1}", "{0} & {1}", lambda a, b: a & b, AND, takes=BITS),
+    Op("or", 2, "same", "{0} | {1}", "{0} | {1}", lambda a, b: a | b, OR, takes=BITS),
+    Op("xor", 2, "same", "{0} ^ {1}", "{0} ^ {1}", lambda a, b: a ^ b, XOR, takes=BITS),
     Op(
         "not", 1, "same", "~{0}", "~{0}",
-        lambda a: (not a) if isinstance(a, bool) else ~a, UNARY, integers=True,
+        lambda a: (not a) if isinstance(a, bool) else ~a, UNARY, takes=BITS,
     ),
-    Op("shl", 2, "same", "{0} << {1}", "{0} << {1}", lambda a, b: a << b, SHIFT, integers=True),
-    Op("shr", 2, "same", "{0} >> {1}", "{0} >> {1}", lambda a, b: a >> b, SHIFT, integers=True),
+    Op("shl", 2, "same", "{0} << {1}", "{0} << {1}", lambda a, b: a << b, SHIFT, takes=INTEGERS),
+    Op("shr", 2, "same", "{0} >> {1}", "{0} >> {1}", lambda a, b: a >> b, SHIFT, takes=INTEGERS),
 )  # fmt: skip
 
 _COMPARISONS = (
-    Op("lt", 2, "bool", "{0} < {1}", "{0} < {1}", lambda a, b: a < b, COMPARE, integers=True),
-    Op("le", 2, "bool", "{0} <= {1}", "{0} <= {1}", lambda a, b: a <= b, COMPARE, integers=True),
-    Op("eq", 2, "bool", "{0} == {1}", "{0} == {1}", lambda a, b: a == b, COMPARE, integers=True),
-    Op("ne", 2, "bool", "{0} != {1}", "{0} != {1}", lambda a, b: a != b, COMPARE, integers=True),
-    Op("gt", 2, "bool", "{0} > {1}", "{0} > {1}", lambda a, b: a > b, COMPARE, integers=True),
-    Op("ge", 2, "bool", "{0} >= {1}", "{0} >= {1}", lambda a, b: a >= b, COMPARE, integers=True),
+    Op("lt", 2, "bool", "{0} < {1}", "{0} < {1}", lambda a, b: a < b, COMPARE, takes=ALL),
+    Op("le", 2, "bool", "{0} <= {1}", "{0} <= {1}", lambda a, b: a <= b, COMPARE, takes=ALL),
+    Op("eq", 2, "bool", "{0} == {1}", "{0} == {1}", lambda a, b: a == b, COMPARE, takes=ALL),
+    Op("ne", 2, "bool", "{0} != {1}", "{0} != {1}", lambda a, b: a != b, COMPARE, takes=ALL),
+    Op("gt", 2, "bool", "{0} > {1}", "{0} > {1}", lambda a, b: a > b, COMPARE, takes=ALL),
+    Op("ge", 2, "bool", "{0} >= {1}", "{0} >= {1}", lambda a, b: a >= b, COMPARE, takes=ALL),
 )
 
 _SELECTION = (
     Op(
         "where", 3, "same", "tl.where({0}, {1}, {2})", "where({0}, {1}, {2})",
-        lambda c, a, b: a if c else b, integers=True,
+        lambda c, a, b: a if c else b, takes=ALL,
     ),
     Op(
-        "maximum", 2, "same", "maximum({0}, {1})", "maximum({0}, {1})", _larger, integers=True,
+        "maximum", 2, "same", "maximum({0}, {1})", "maximum({0}, {1})", _larger, takes=ALL,
     ),
     Op(
-        "minimum", 2, "same", "minimum({0}, {1})", "minimum({0}, {1})", _smaller, integers=True,
+        "minimum", 2, "same", "minimum({0}, {1})", "minimum({0}, {1})", _smaller, takes=ALL,
     ),
     Op(
         "clamp", 3, "same", "minimum(maximum({0}, {1}), {2})",
-        "minimum(maximum({0}, {1}), {2})", _clamp, flops=2, integers=True,
+        "minimum(maximum({0}, {1}), {2})", _clamp, flops=2, takes=NUMBERS,
     ),
     Op("relu", 1, "same", "maximum({0}, 0.0)", "torch.relu({0})", lambda a: _larger(a, 0.0)),
 )  # fmt: skip
@@ -193,7 +207,7 @@ _FUNCTIONS = (
         "cos", 1, "real", "tl.cos({0})", "torch.cos({0})",
         lambda a: math.cos(a) if math.isfinite(a) else math.nan, special=1,
     ),
-    Op("abs", 1, "same", "tl.abs({0})", "torch.abs({0})", abs, integers=True),
+    Op("abs", 1, "same", "tl.abs({0})", "torch.abs({0})", abs, takes=NUMBERS),
     Op("floor", 1, "real", "tl.floor({0})", "torch.floor({0})", _finite(math.floor)),
     Op("round", 1, "real", "round_even({0})", "torch.round({0})", _finite(round)),
 )  # fmt: skip
