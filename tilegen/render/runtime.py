@@ -1,0 +1,126 @@
+"""``_runtime.py``: the parts in ``templates/runtime`` as one module.
+
+Each part is Python that could stand alone but for the names of earlier parts; only the first needs
+jinja2, for the table of GPUs. Parts keep their own imports, so that each says what it needs; here
+they become one sorted block.
+"""
+
+import ast
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+PARTS: Final = (
+    "targets",
+    "declarations",
+    "binding",
+    "layouts",
+    "outs",
+    "axes",
+    "launches",
+    "planning",
+    "tuning",
+    "library",
+    "ops",
+    "math",
+    "narrowing",
+    "random",
+)
+"""In order: the first holds the docstring, and each uses only what stands before it at import."""
+
+THIRD_PARTY: Final = frozenset(("torch", "triton"))
+"""All that ``_runtime.py`` imports besides the standard library."""
+
+
+def render_runtime(targets: Sequence[Mapping[str, Any]], templates: Path) -> str:
+    """Return the text of ``_runtime.py``.
+
+    Args:
+        targets: facts per GPU, with at least the keys that ``targets.py.jinja`` lists.
+        templates: the folder ``templates`` of a checkout or of the wheel.
+
+    Raises:
+        jinja2.UndefinedError: a row lacks a key.
+    """
+    environment = Environment(
+        loader=FileSystemLoader(templates / "runtime"),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    environment.filters["literal"] = _literal
+    texts = [environment.get_template(f"{part}.py.jinja").render(targets=targets) for part in PARTS]
+    parts = [_split(text) for text in texts]
+    imports = [statement for _, statements, _ in parts for statement in statements]
+    head = parts[0][0] + "\n\n" + _import_block(imports)
+    return "\n\n\n".join((head, *(body for _, _, body in parts))) + "\n"
+
+
+def _literal(value: object) -> str:
+    """Return a Python literal on one line: floats as 4.27e12, integers as 65_536."""
+    if isinstance(value, str):
+        return json.dumps(value)
+    if isinstance(value, Mapping):
+        return f"{{{', '.join(f'{_literal(key)}: {_literal(value[key])}' for key in value)}}}"
+    if isinstance(value, tuple):
+        items = ", ".join(map(_literal, value))
+        return f"({items},)" if len(value) == 1 else f"({items})"
+    if isinstance(value, float) and abs(value) >= 1e6:
+        mantissa, exponent = f"{value:.9e}".split("e")
+        return f"{mantissa.rstrip('0').rstrip('.')}e{int(exponent)}"
+    return f"{value:_}" if isinstance(value, int) and value >= 10_000 else repr(value)
+
+
+def _split(text: str) -> tuple[str, list[ast.Import | ast.ImportFrom], str]:
+    """Return the docstring (as written), the imports and the rest of a part."""
+    lines = text.splitlines()
+    docstring = ""
+    imports = []
+    end = 0
+    for node in ast.parse(text).body:
+        last = node.end_lineno or node.lineno
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            imports.append(node)
+        elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and not end:
+            docstring = "\n".join(lines[node.lineno - 1 : last])
+        else:
+            break
+        end = last
+    return docstring, imports, "\n".join(lines[end:]).strip("\n")
+
+
+def _import_block(imports: Iterable[ast.Import | ast.ImportFrom]) -> str:
+    """Return imports merged and sorted as ruff sorts them: standard library, then the others."""
+    modules: set[str] = set()
+    members: dict[str, set[str]] = {}
+    for statement in imports:
+        if isinstance(statement, ast.Import):
+            modules.update(ast.unparse(alias) for alias in statement.names)
+        else:
+            names = {ast.unparse(alias) for alias in statement.names}
+            members.setdefault(statement.module or "", set()).update(names)
+    sections = []
+    for third_party in (False, True):
+        lines = [
+            f"import {name}" for name in sorted(modules) if _is_third_party(name) == third_party
+        ]
+        lines += [
+            f"from {module} import {', '.join(sorted(names, key=_member_order))}"
+            for module, names in sorted(members.items())
+            if _is_third_party(module) == third_party
+        ]
+        sections.append("\n".join(lines))
+    return "\n\n".join(sections)
+
+
+def _is_third_party(module: str) -> bool:
+    return module.split(" ")[0].split(".")[0] in THIRD_PARTY
+
+
+def _member_order(name: str) -> tuple[int, str]:
+    """Constants first, then classes, then the rest, as ruff's order-by-type."""
+    return (0 if name.isupper() else 1 if name[:1].isupper() else 2), name
