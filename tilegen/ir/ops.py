@@ -73,23 +73,40 @@ def _overflowing(function: Callable[[float], float]) -> Callable[[float], float]
 
 
 def _quotient(a: float, b: float) -> float:
-    if b == 0:
-        return math.nan if a == 0 or math.isnan(a) else math.copysign(math.inf, a)
-    return a / b
+    if b != 0:
+        return a / b
+    sign = math.copysign(1.0, a) * math.copysign(1.0, b)
+    return math.nan if a == 0 or math.isnan(a) else sign * math.inf
 
 
-def _log(a: float) -> float:
-    return math.log(a) if a > 0 else -math.inf if a == 0 else math.nan
+def _floor_quotient(a: float, b: float) -> float:
+    return _quotient(a, b) if b == 0 and isinstance(b, float) else a // b
+
+
+def _remainder(a: float, b: float) -> float:
+    """The remainder that has the sign of b; a zero has that of a, as in PyTorch."""
+    if not isinstance(a, float):
+        return a % b
+    if math.isinf(a) or b == 0:
+        return math.nan
+    rest = math.fmod(a, b)
+    return rest + b if rest != 0 and (rest < 0) != (b < 0) else rest
+
+
+def _logarithm(function: Callable[[float], float], pole: float) -> Callable[[float], float]:
+    """The logarithm with -infinity at its pole and NaN below it."""
+    return lambda a: function(a) if a > pole else -math.inf if a == pole else math.nan
 
 
 def _power(a: float, b: float) -> float:
+    odd = math.isfinite(b) and b % 2 == 1
+    infinity = math.copysign(math.inf, a) if odd else math.inf
     try:
-        result = a**b
-    except ZeroDivisionError:
-        return math.inf
+        return math.pow(a, b)
     except OverflowError:
-        return math.inf
-    return result if isinstance(result, float | int) else math.nan
+        return infinity
+    except ValueError:
+        return infinity if a == 0 else math.nan
 
 
 def _larger(a: float, b: float) -> float:
@@ -104,17 +121,13 @@ def _clamp(x: float, low: float, high: float) -> float:
     return _smaller(_larger(x, low), high)
 
 
-def _sigmoid(a: float) -> float:
-    return 1 / (1 + math.exp(-a)) if a > -700 else 0.0
-
-
 def _root(a: float) -> float:
     return math.sqrt(a) if a >= 0 else math.nan
 
 
-def _finite(function: Callable[[float], float]) -> Callable[[float], float]:
-    """The function where it is finite; infinities and NaN pass through."""
-    return lambda a: function(a) if math.isfinite(a) else a
+def _whole(function: Callable[[float], int]) -> Callable[[float], float]:
+    """A rounding to integers as a float; infinities, NaN and the sign of zero pass through."""
+    return lambda a: math.copysign(function(a), a) if math.isfinite(a) else a
 
 
 _exp = _overflowing(math.exp)
@@ -126,11 +139,11 @@ _ARITHMETIC = (
     Op("div", 2, "real", "{0} / {1}", "{0} / {1}", _quotient, MULTIPLY, special=1),
     Op(
         "floordiv", 2, "same", "floor_divide({0}, {1})", "torch.floor_divide({0}, {1})",
-        lambda a, b: a // b, flops=4, takes=NUMBERS,
+        _floor_quotient, flops=4, takes=NUMBERS,
     ),
     Op(
         "mod", 2, "same", "floor_mod({0}, {1})", "torch.remainder({0}, {1})",
-        lambda a, b: a % b, flops=4, takes=NUMBERS,
+        _remainder, flops=4, takes=NUMBERS,
     ),
     Op("pow", 2, "real", "power({0}, {1})", "torch.pow({0}, {1})", _power, flops=8, special=2),
     Op("neg", 1, "same", "-{0}", "-{0}", lambda a: -a, UNARY, takes=NUMBERS),
@@ -182,11 +195,14 @@ _FUNCTIONS = (
         _overflowing(lambda a: 2.0**a), special=1,
     ),
     Op("expm1", 1, "real", "expm1({0})", "torch.expm1({0})", _overflowing(math.expm1), special=1),
-    Op("log", 1, "real", "tl.log({0})", "torch.log({0})", _log, special=1),
-    Op("log1p", 1, "real", "log1p({0})", "torch.log1p({0})", lambda a: _log(1 + a), special=1),
+    Op("log", 1, "real", "tl.log({0})", "torch.log({0})", _logarithm(math.log, 0), special=1),
+    Op(
+        "log1p", 1, "real", "log1p({0})", "torch.log1p({0})",
+        _logarithm(math.log1p, -1), special=1,
+    ),
     Op(
         "log2", 1, "real", "tl.log2({0})", "torch.log2({0})",
-        lambda a: _log(a) / math.log(2), special=1,
+        _logarithm(math.log2, 0), special=1,
     ),
     Op("sqrt", 1, "real", "tl.sqrt({0})", "torch.sqrt({0})", _root, special=1),
     Op(
@@ -195,7 +211,8 @@ _FUNCTIONS = (
     ),
     Op("tanh", 1, "real", "tanh({0})", "torch.tanh({0})", math.tanh, special=2, flops=4),
     Op(
-        "sigmoid", 1, "real", "tl.sigmoid({0})", "torch.sigmoid({0})", _sigmoid,
+        "sigmoid", 1, "real", "tl.sigmoid({0})", "torch.sigmoid({0})",
+        lambda a: 1 / (1 + _exp(-a)),
         special=2, flops=3,
     ),
     Op("erf", 1, "real", "tl.erf({0})", "torch.erf({0})", math.erf, flops=20, special=1),
@@ -208,8 +225,8 @@ _FUNCTIONS = (
         lambda a: math.cos(a) if math.isfinite(a) else math.nan, special=1,
     ),
     Op("abs", 1, "same", "tl.abs({0})", "torch.abs({0})", abs, takes=NUMBERS),
-    Op("floor", 1, "real", "tl.floor({0})", "torch.floor({0})", _finite(math.floor)),
-    Op("round", 1, "real", "round_even({0})", "torch.round({0})", _finite(round)),
+    Op("floor", 1, "real", "tl.floor({0})", "torch.floor({0})", _whole(math.floor)),
+    Op("round", 1, "real", "round_even({0})", "torch.round({0})", _whole(round)),
 )  # fmt: skip
 
 TABLE: dict[str, Op] = {
