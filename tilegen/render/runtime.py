@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from jinja2 import Environment, FileSystemLoader, StrictUndefined, is_undefined
 
 PARTS: Final = (
     "targets",
@@ -62,6 +62,8 @@ def render_runtime(targets: Sequence[Mapping[str, Any]], templates: Path) -> str
 
 def _literal(value: object) -> str:
     """Return a Python literal on one line: floats as 4.27e12, integers as 65_536."""
+    if is_undefined(value):
+        return str(value)  # raises, and names the key
     if isinstance(value, str):
         return json.dumps(value)
     if isinstance(value, Mapping):
