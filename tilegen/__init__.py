@@ -101,8 +101,9 @@ from tilegen.spec.reductions import (
 )
 from tilegen.spec.tensors import Index, Mask, Out, Scalar, Size, Static, Tensor
 from tilegen.spec.value import Value
+from tilegen.version import VERSION
 
-__version__ = "0.1.0"
+__version__ = VERSION
 
 __all__ = [
     "A",

@@ -4,7 +4,8 @@ Every class names its mistake in `title` and gives a standing hint; the message 
 wrong in this spec. `format_error` underlines the spot.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from tilegen.ir.graph import Span
@@ -129,6 +130,16 @@ class BuildFailed(TilegenError):
     def __init__(self, errors: Iterable[SpecError]) -> None:
         self.errors = tuple(errors)
         super().__init__("\n\n".join(format_error(error) for error in self.errors))
+
+
+@contextmanager
+def located(span: Span | None) -> Iterator[None]:
+    """Give a place to spec errors raised inside that have none."""
+    try:
+        yield
+    except SpecError as error:
+        error.span = error.span or span
+        raise
 
 
 def format_error(error: SpecError) -> str:

@@ -83,6 +83,7 @@ class _Maker:
         return Kernel(
             f"{self.name}_{kind}", f"elementwise_{kind}", doc, tensors, layout.integers, low.params,
             layout.offsets, (Sweep((), (), tuple(body), ()),),
+            {"floats": [param.name for param in self.graph.params if param.kind == "float"]},
         )  # fmt: skip
 
     def _policies(self) -> dict[str, str]:

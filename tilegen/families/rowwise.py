@@ -19,6 +19,10 @@ from tilegen.ir.graph import Graph, Node, rewrite
 from tilegen.ir.numerics import finalised, in_registers
 from tilegen.ir.passes import share
 
+#: Columns that one program holds in registers: 64 fp32 values for each thread of 16 warps do not
+#: spill, 128 do (measured on an H200).
+WIDEST_BLOCK = 32768
+
 #: Sweeps over memory beyond which a loop over a wide row is not worth having.
 MOST_SWEEPS = 4
 
@@ -94,7 +98,7 @@ def _looped(graph: Graph) -> Graph:
             return None
         if node.attrs["monoid"] == "mean":
             total = build.reduce("sum", node.args[0], node.attrs["over"])
-            return build.op("div", total, build.count(node.attrs["over"]))
+            return build.op("div", total, build.real_count(node.attrs["over"]))
         if node.attrs["monoid"] not in ("variance", "logsumexp"):
             return None
         raw = replace(node, name="")
@@ -153,9 +157,16 @@ class _Maker:
     ) -> Kernel:  # fmt: skip
         """A kernel from what its lowering gathered."""
         facts = {
-            "row_total": self.row_total, "has_rows": bool(self.rows),
-            "column_axes": len(self.columns), "column_total": self.column_total, **facts,
-        }  # fmt: skip
+            "row_total": self.row_total,
+            "has_rows": bool(self.rows),
+            "column_axes": len(self.columns),
+            "column_total": self.column_total,
+            "loops": any(sweep.body for sweep in passes),
+            "floats": [param.name for param in self.graph.params if param.kind == "float"],
+            "split": False,
+            "joins": (),
+            **facts,
+        }
         return Kernel(
             f"{self.name}_{kind}", f"row_{'block' if kind == 'block' else 'sweeps'}", doc, tensors,
             low.layout.integers, low.params, low.layout.offsets, passes, facts,

@@ -56,9 +56,10 @@ class Builder:
         return Node("cast", (node,), node.dims, dtype=types.computed(to), attrs={"to": to})
 
     def reduce(self, monoid: str, node: Node, over: tuple[str, ...], **attrs: Any) -> Node:
-        """A reduction; over no dimension it is the node itself."""
+        """A reduction over one or more dimensions."""
         dims = tuple(dim for dim in node.dims if dim not in over)
         dtype = types.integer if monoid in ("argmax", "argmin") else node.dtype
+        dtype = types.bool_ if monoid in ("any", "all") else dtype
         return Node(
             "reduce", (node,), dims, dtype=dtype,
             attrs={"monoid": monoid, "over": over, **attrs}, span=self.span,
@@ -71,9 +72,15 @@ class Builder:
             attrs={"position": position}, span=self.span,
         )  # fmt: skip
 
-    def count(self, over: tuple[str, ...]) -> Node:
-        """How many elements a reduction takes."""
+    def real_count(self, over: tuple[str, ...], correction: int = 0) -> Node:
+        """How many elements a reduction takes, less a correction, as a real number."""
         total = self.size(over[0])
         for dim in over[1:]:
             total = self.op("mul", total, self.size(dim))
-        return total
+        if correction:
+            total = self.op("sub", total, self.const(correction))
+        return self.cast(total, types.real)
+
+    def zero(self, dtype: DType) -> Node:
+        """Zero of a type."""
+        return self.const({"float": 0.0, "int": 0, "bool": False}[dtype.kind], dtype)

@@ -6,7 +6,7 @@ a tuple of states block by block. Both start from the same node.
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tilegen.ir.build import Builder
 from tilegen.ir.graph import Graph, Node, rewrite
@@ -81,9 +81,14 @@ def in_registers(graph: Graph) -> Graph:
         if node.op != "reduce" or node.attrs["monoid"] != "mean":
             return None
         total = build.reduce("sum", node.args[0], node.attrs["over"])
-        return build.op("div", total, build.count(node.attrs["over"]))
+        return build.op("div", total, build.real_count(node.attrs["over"]))
 
     return share(_finalise(rewrite(graph, rule), states))
+
+
+def named(node: Node, name: str) -> Node:
+    """The node under a name for its variable."""
+    return replace(node, name=name)
 
 
 def _register_states(
@@ -94,15 +99,16 @@ def _register_states(
         return states[node]
     x, over = node.args[0], node.attrs["over"]
     if node.attrs["monoid"] == "variance":
-        count = build.count(over)
-        mean = build.op("div", build.reduce("sum", x, over), count)
-        centred = build.op("sub", x, mean)
+        count = build.real_count(over)
+        mean = named(build.op("div", build.reduce("sum", x, over), count), "row_mean")
+        centred = named(build.op("sub", x, mean), "centred")
         states[node] = (mean, build.reduce("sum", build.op("mul", centred, centred), over))
     else:
         top = build.reduce("max", x, over)
         lowest = build.op("eq", top, build.const(-math.inf))
-        top = build.op("where", lowest, build.const(0.0), top)
-        total = build.reduce("sum", build.op("exp", build.op("sub", x, top)), over)
+        top = named(build.op("where", lowest, build.const(0.0), top), "row_top")
+        exps = build.op("exp", build.op("sub", x, top))
+        total = named(build.reduce("sum", exps, over), "row_total")
         states[node] = (top, total)
     return states[node]
 
@@ -123,9 +129,7 @@ def _finalise(graph: Graph, states: dict[Node, tuple[Node, ...]]) -> Graph:
 def finalised(build: Builder, node: Node, states: tuple[Node, ...]) -> Node:
     """The value of a reduction, from its states."""
     if node.attrs["monoid"] == "variance":
-        count = build.count(node.attrs["over"])
-        if node.attrs["correction"]:
-            count = build.op("sub", count, build.const(node.attrs["correction"]))
+        count = build.real_count(node.attrs["over"], node.attrs["correction"])
         return build.op("div", states[1], count)
     top, total = states
     infinite = build.op("eq", top, build.const(math.inf))

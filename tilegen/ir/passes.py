@@ -39,7 +39,7 @@ def resolve_takes(graph: Graph) -> Graph:
         size = graph.dims[dim].size
         if position.op == "const" and size is not None:
             if not 0 <= position.attrs["value"] < size:
-                return build.const(0.0 if source.dtype.kind == "float" else 0, source.dtype)
+                return build.zero(source.dtype)
             return _substitute(source, dim, position, None, build, {})
         inside = build.op(
             "and", build.op("ge", position, build.const(0)),
@@ -48,8 +48,7 @@ def resolve_takes(graph: Graph) -> Graph:
         moved = _substitute(source, dim, position, inside, build, {})
         if moved.op == "load":
             return moved
-        zero = build.const(0.0 if source.dtype.kind == "float" else 0, source.dtype)
-        return build.op("where", inside, moved, zero)
+        return build.op("where", inside, moved, build.zero(source.dtype))
 
     return rewrite(graph, rule)
 
@@ -152,7 +151,7 @@ class _Splitter:
         if monoid == "mean":
             total = build.reduce("sum", node.args[0], over)
             return replace(
-                build.op("div", self._reduction(total), build.count(over)), name=node.name
+                build.op("div", self._reduction(total), build.real_count(over)), name=node.name
             )
         combine = {"sum": "add", "max": "maximum", "min": "minimum", "any": "or", "all": "and"}
         if monoid not in combine:
@@ -183,10 +182,7 @@ def expand_variance_of_stacks(graph: Graph) -> Graph:
         build = Builder(graph.dims, node.span)
         centred = build.op("sub", node.args[0], build.reduce("mean", node.args[0], over))
         total = build.reduce("sum", build.op("mul", centred, centred), over)
-        count = build.count(over)
-        if node.attrs["correction"]:
-            count = build.op("sub", count, build.const(node.attrs["correction"]))
-        return build.op("div", total, count)
+        return build.op("div", total, build.real_count(over, node.attrs["correction"]))
 
     return rewrite(graph, rule)
 
@@ -211,6 +207,8 @@ def share(graph: Graph) -> Graph:
     seen: dict[Any, Node] = {}
 
     def rule(node: Node) -> Node:
+        if node.op in ("parameter", "loop"):
+            return node
         key = (node.op, node.args, node.dims, node.dtype, _frozen(node.attrs))
         return seen.setdefault(key, node)
 

@@ -7,7 +7,9 @@ they become one sorted block.
 
 import ast
 import json
+import re
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
@@ -28,6 +30,9 @@ PARTS: Final = (
     "math",
     "narrowing",
     "random",
+    "reductions",
+    "eager",
+    "costs",
 )
 """In order: the first holds the docstring, and each uses only what stands before it at import."""
 
@@ -126,3 +131,13 @@ def _is_third_party(module: str) -> bool:
 def _member_order(name: str) -> tuple[int, str]:
     """Constants first, then classes, then the rest, as ruff's order-by-type."""
     return (0 if name.isupper() else 1 if name[:1].isupper() else 2), name
+
+
+@cache
+def public_names(templates: Path) -> frozenset[str]:
+    """The names that a module may import from ``_runtime.py``."""
+    names = set()
+    for part in PARTS:
+        text = (templates / "runtime" / f"{part}.py.jinja").read_text()
+        names.update(re.findall(r"^(?:def|class) ([A-Za-z]\w*)", text, re.MULTILINE))
+    return frozenset(names)

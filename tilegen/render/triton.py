@@ -34,7 +34,7 @@ class Printer:
             return row.triton.format(*args), CALL
         if row.arity == 1:
             return row.triton.format(self.text(node.args[0], row.level)), row.level
-        left, right = node.args
+        left, right = (_plain_number(arg, node) for arg in node.args)
         text = row.triton.format(self.text(left, row.level), self.text(right, row.level + 1))
         return text, row.level
 
@@ -50,6 +50,12 @@ class Printer:
         storage = f"{to.like}_ptr.dtype.element_ty" if to.like else f"tl.{to.triton}"
         narrowed = f"narrow({text}, {storage})"
         return f"{narrowed}.to(FLOAT)" if to.kind == "float" else narrowed
+
+
+def _plain_number(arg: Node, user: Node) -> Node:
+    """An integer argument as it is where a tensor beside it makes it real anyway."""
+    real = any(not _is_scalar(other) for other in user.args if other is not arg)
+    return arg.args[0] if arg.op == "cast" and _is_scalar(arg) and real else arg
 
 
 def number(node: Node) -> str:

@@ -22,6 +22,8 @@ def _reduce(monoid: str, x: Value, over: Over | None, dtype: DType, **attrs: obj
         raise errors.MismatchedDimensions(f"{monoid}() of a value without dimensions", here())
     dims: tuple[DimType, ...]
     dims = (x.dims[-1],) if over is None else over if isinstance(over, tuple) else (over,)
+    if not dims or (monoid in ("argmax", "argmin") and len(dims) > 1):
+        raise errors.MismatchedDimensions(f"{monoid}() over {len(dims)} dimensions", here())
     for dim in dims:
         if dim not in x.dims:
             had = ", ".join(d.__name__ for d in x.dims)

@@ -87,15 +87,20 @@ def _span(file: str, node: ast.stmt | ast.arg) -> Span:
     return Span(file, node.lineno, node.col_offset, end_line, end_column)
 
 
-def statement(text: str, span: Span) -> str:
-    """The source statement around a span, on one line without its trailing comment."""
-    best: ast.stmt | None = None
-    for node in ast.walk(ast.parse(text)):
-        if not isinstance(node, ast.stmt) or isinstance(node, ast.FunctionDef | ast.ClassDef):
-            continue
-        if node.lineno <= span.line and (node.end_lineno or node.lineno) >= span.end_line:
-            best = node if best is None or node.lineno >= best.lineno else best
-    if best is None:
-        return ""
-    segment = ast.get_source_segment(text, best) or ""
-    return " ".join(line.strip() for line in segment.splitlines())
+def statements(text: str) -> Callable[[Span], str]:
+    """A function that gives the statement of `text` around a span, on one line."""
+    nodes = [
+        node
+        for node in ast.walk(ast.parse(text))
+        if isinstance(node, ast.stmt) and not isinstance(node, ast.FunctionDef | ast.ClassDef)
+    ]
+
+    def statement(span: Span) -> str:
+        best: ast.stmt | None = None
+        for node in nodes:
+            if node.lineno <= span.line and (node.end_lineno or node.lineno) >= span.end_line:
+                best = node if best is None or node.lineno >= best.lineno else best
+        segment = (ast.get_source_segment(text, best) or "") if best is not None else ""
+        return " ".join(line.strip() for line in segment.splitlines())
+
+    return statement

@@ -45,6 +45,7 @@ class TracedSpec:
     source: SpecSource
     operands: tuple[Operand, ...]
     params: tuple[Param, ...]
+    order: tuple[str, ...]
     specialising: tuple[str, ...]
     variants: tuple[Variant, ...]
 
@@ -75,7 +76,13 @@ def trace(spec: Spec[..., Any], source: SpecSource) -> TracedSpec:
         for key in itertools.product(*choices)
     )
     return TracedSpec(
-        spec, source, signature.operands, signature.params, signature.specialising, variants
+        spec,
+        source,
+        signature.operands,
+        signature.params,
+        signature.order,
+        signature.specialising,
+        variants,
     )
 
 
@@ -269,6 +276,10 @@ def _parameter(
         return replace(param, kind="static")
     if origin is Size:
         return replace(param, kind="size", dim=typing.get_args(kind)[0].__name__)
+    if origin is bool and optional:
+        raise errors.BadAnnotation(
+            f"{name!r} is bool | None", span, "Literal has as many values as you like"
+        )
     if origin in (float, int, bool):
         return replace(param, kind=origin.__name__)
     raise errors.BadAnnotation(
@@ -360,7 +371,7 @@ def _stored(signature: _Signature, value: Value, hint: Any) -> tuple[tuple[str, 
     if typing.get_origin(hint) is Out:
         stored = tuple(_names(parts(item)) for item in _tensor_args(hint))
         said = {name for group in stored for name in group} - {One.__name__}
-        if not have <= said or not said <= set(signature.dims):
+        if have != said:
             raise errors.MismatchedDimensions(
                 f"the result has [{', '.join(sorted(have))}], Out[...] says [{', '.join(sorted(said))}]",
                 signature.source.returns,

@@ -315,21 +315,25 @@ def pointwise(op: str, *items: object) -> Value:
             f"{op!r} of real values", here(), "combine comparisons: (a < b) & (b < c)"
         )
     if op == "where":
+        if values[0].node.dtype.kind != "bool":
+            values[0] = pointwise("ne", values[0], 0)
         shared = common(values[1:])
         values[1:] = [_match(value, shared) for value in values[1:]]
     else:
         shared = common(values)
-        if shared.kind == "int" and not row.integers:
-            shared = types.real
+        if shared.kind not in row.takes:
+            shared = types.integer if "int" in row.takes and shared.kind == "bool" else types.real
         values = [_match(value, shared) for value in values]
     dtype = {"real": types.real, "bool": types.bool_, "same": shared}[row.result]
     return build(op, [value.node for value in values], union(values), dtype)
 
 
 def _match(value: Value, shared: DType) -> Value:
-    """`value` where its neighbours are `shared`: integer constants become real ones."""
-    if shared.kind != "float" or value.node.dtype.kind == "float":
+    """`value` in the type that its neighbours share."""
+    order = ("bool", "int", "float")
+    if order.index(value.node.dtype.kind) >= order.index(shared.kind):
         return value
     if value.node.op == "const":
-        return constant(float(value.node.attrs["value"]), types.real)
-    return build("cast", [value.node], value.dims, types.real, to=types.real)
+        number = value.node.attrs["value"]
+        return constant(float(number) if shared.kind == "float" else int(number), shared)
+    return build("cast", [value.node], value.dims, shared, to=shared)

@@ -1,0 +1,1 @@
+"""Kernels built by tilegen."""

@@ -1,0 +1,2658 @@
+"""The runtime of the generated kernels: what every module beside this file imports.
+
+A module declares its op as data (``Op``, ``Operand``, ``Output``, ``Param``), its kernels, and a
+``_plan`` that turns the sizes and strides of one call into a ``Launch``. Everything between the
+public function and the kernel is here, in this order:
+
+- **targets**: facts about GPUs, and which row describes the one that runs;
+- **declarations**: what a module says about its op, its configs and its launches;
+- **binding**: sizes by name, leading dims, every check and its error, the layout of outputs;
+- **aliasing**: whether two strided views share an element;
+- **axes**: neighbouring dims merged, so that kernels see few strides;
+- **calls**: what a ``_plan`` may ask, and the choice of a config;
+- **launches**: the launch cache, and the prepared calls in it;
+- **ops**: the public call, its fast path, the registered PyTorch op;
+- **helpers**: jit functions that kernels call, the same compiled and interpreted.
+
+A call builds one key from what planning and compiling depend on: shape, strides, dtype, device and
+16-byte alignment of each tensor, and the specialising arguments. A key that is known leads to a
+prepared call, which allocates the outputs and launches compiled kernels. A new key is bound,
+checked and planned first. Data never decides and nothing synchronises, so after one warm call a
+CUDA graph can capture an op.
+
+The one state is ``LAUNCHES``: prepared calls, tuned configs, and what ran last.
+
+With TRITON_INTERPRET=1, kernels run in Triton's interpreter on CPU tensors; without it, CPU tensors
+take the eager PyTorch reference.
+"""
+
+import math
+import os
+import re
+import struct
+import warnings
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass, replace
+from numbers import Integral, Real
+from operator import itemgetter
+from typing import Any, Final, NamedTuple, cast
+
+import torch
+import triton
+import triton.language as tl
+from torch.autograd import forward_ad
+
+
+@dataclass(frozen=True)
+class Target:
+    """Facts about one GPU: bytes, bytes/s and operations/s of the whole device, clocks in Hz."""
+
+    name: str
+    device_names: tuple[str, ...]
+    backend: str
+    architecture: str
+    capability: tuple[int, int]
+    multiprocessors: int
+    registers_per_sm: int
+    shared_per_program: int
+    max_threads_per_sm: int
+    l2_bytes: int
+    bandwidth: float
+    measured_copy: float | None
+    special_per_clock: int
+    clock_hz: float
+    peak: Mapping[str, float]
+
+
+TARGETS = (
+    Target(
+        name="a100",
+        device_names=("A100",),
+        backend="cuda",
+        architecture="sm_80",
+        capability=(8, 0),
+        multiprocessors=108,
+        registers_per_sm=65_536,
+        shared_per_program=166_912,
+        max_threads_per_sm=2048,
+        l2_bytes=41_943_040,
+        bandwidth=2.039e12,
+        measured_copy=None,
+        special_per_clock=16,
+        clock_hz=1.41e9,
+        peak={
+            "f64": 9.7e12,
+            "f32": 1.95e13,
+            "f16": 3.12e14,
+            "bf16": 3.12e14,
+            "fp8e5m2": 3.12e14,
+            "i8": 6.24e14,
+        },
+    ),
+    Target(
+        name="h100",
+        device_names=("H100",),
+        backend="cuda",
+        architecture="sm_90",
+        capability=(9, 0),
+        multiprocessors=132,
+        registers_per_sm=65_536,
+        shared_per_program=232_448,
+        max_threads_per_sm=2048,
+        l2_bytes=52_428_800,
+        bandwidth=3.35e12,
+        measured_copy=None,
+        special_per_clock=16,
+        clock_hz=1.98e9,
+        peak={
+            "f64": 3.35e13,
+            "f32": 6.69e13,
+            "f16": 9.894e14,
+            "bf16": 9.894e14,
+            "fp8e4m3": 1.9789e15,
+            "fp8e5m2": 1.9789e15,
+            "i8": 1.9789e15,
+        },
+    ),
+    Target(
+        name="h200",
+        device_names=("H200",),
+        backend="cuda",
+        architecture="sm_90",
+        capability=(9, 0),
+        multiprocessors=132,
+        registers_per_sm=65_536,
+        shared_per_program=232_448,
+        max_threads_per_sm=2048,
+        l2_bytes=62_914_560,
+        bandwidth=4.8e12,
+        measured_copy=4.27e12,
+        special_per_clock=16,
+        clock_hz=1.98e9,
+        peak={
+            "f64": 3.35e13,
+            "f32": 6.69e13,
+            "f16": 9.894e14,
+            "bf16": 9.894e14,
+            "fp8e4m3": 1.9789e15,
+            "fp8e5m2": 1.9789e15,
+            "i8": 1.9789e15,
+        },
+    ),
+    Target(
+        name="b200",
+        device_names=("B200",),
+        backend="cuda",
+        architecture="sm_100",
+        capability=(10, 0),
+        multiprocessors=148,
+        registers_per_sm=65_536,
+        shared_per_program=232_448,
+        max_threads_per_sm=2048,
+        l2_bytes=132_644_864,
+        bandwidth=7.7e12,
+        measured_copy=None,
+        special_per_clock=16,
+        clock_hz=1.965e9,
+        peak={
+            "f64": 3.7e13,
+            "f32": 7.5e13,
+            "f16": 2.25e15,
+            "bf16": 2.25e15,
+            "fp8e4m3": 4.5e15,
+            "fp8e5m2": 4.5e15,
+            "i8": 4.5e15,
+        },
+    ),
+    Target(
+        name="l4",
+        device_names=("NVIDIA L4",),
+        backend="cuda",
+        architecture="sm_89",
+        capability=(8, 9),
+        multiprocessors=58,
+        registers_per_sm=65_536,
+        shared_per_program=101_376,
+        max_threads_per_sm=1536,
+        l2_bytes=50_331_648,
+        bandwidth=3e11,
+        measured_copy=None,
+        special_per_clock=16,
+        clock_hz=2.04e9,
+        peak={
+            "f64": 4.73e11,
+            "f32": 3.03e13,
+            "f16": 1.21e14,
+            "bf16": 1.21e14,
+            "fp8e4m3": 2.425e14,
+            "fp8e5m2": 2.425e14,
+            "i8": 2.425e14,
+        },
+    ),
+    Target(
+        name="l40s",
+        device_names=("L40S",),
+        backend="cuda",
+        architecture="sm_89",
+        capability=(8, 9),
+        multiprocessors=142,
+        registers_per_sm=65_536,
+        shared_per_program=101_376,
+        max_threads_per_sm=1536,
+        l2_bytes=100_663_296,
+        bandwidth=8.64e11,
+        measured_copy=None,
+        special_per_clock=16,
+        clock_hz=2.52e9,
+        peak={
+            "f64": 1.43e12,
+            "f32": 9.16e13,
+            "f16": 3.6205e14,
+            "bf16": 3.6205e14,
+            "fp8e4m3": 7.33e14,
+            "fp8e5m2": 7.33e14,
+            "i8": 7.33e14,
+        },
+    ),
+    Target(
+        name="rtx3090",
+        device_names=("RTX 3090",),
+        backend="cuda",
+        architecture="sm_86",
+        capability=(8, 6),
+        multiprocessors=82,
+        registers_per_sm=65_536,
+        shared_per_program=101_376,
+        max_threads_per_sm=1536,
+        l2_bytes=6_291_456,
+        bandwidth=9.36e11,
+        measured_copy=None,
+        special_per_clock=16,
+        clock_hz=1.695e9,
+        peak={
+            "f64": 5.56e11,
+            "f32": 3.56e13,
+            "f16": 7.12e13,
+            "bf16": 7.12e13,
+            "fp8e5m2": 7.12e13,
+            "i8": 2.84e14,
+        },
+    ),
+    Target(
+        name="rtx4090",
+        device_names=("RTX 4090",),
+        backend="cuda",
+        architecture="sm_89",
+        capability=(8, 9),
+        multiprocessors=128,
+        registers_per_sm=65_536,
+        shared_per_program=101_376,
+        max_threads_per_sm=1536,
+        l2_bytes=75_497_472,
+        bandwidth=1.008e12,
+        measured_copy=None,
+        special_per_clock=16,
+        clock_hz=2.52e9,
+        peak={
+            "f64": 1.29e12,
+            "f32": 8.26e13,
+            "f16": 1.652e14,
+            "bf16": 1.652e14,
+            "fp8e4m3": 3.303e14,
+            "fp8e5m2": 3.303e14,
+            "i8": 6.606e14,
+        },
+    ),
+    Target(
+        name="rtx5090",
+        device_names=("RTX 5090",),
+        backend="cuda",
+        architecture="sm_120",
+        capability=(12, 0),
+        multiprocessors=170,
+        registers_per_sm=65_536,
+        shared_per_program=101_376,
+        max_threads_per_sm=1536,
+        l2_bytes=100_663_296,
+        bandwidth=1.792e12,
+        measured_copy=None,
+        special_per_clock=16,
+        clock_hz=2.407e9,
+        peak={
+            "f64": 1.64e12,
+            "f32": 1.048e14,
+            "f16": 2.095e14,
+            "bf16": 2.095e14,
+            "fp8e4m3": 4.19e14,
+            "fp8e5m2": 4.19e14,
+            "i8": 8.38e14,
+        },
+    ),
+    Target(
+        name="mi250",
+        device_names=("MI250",),
+        backend="hip",
+        architecture="gfx90a",
+        capability=(9, 0),
+        multiprocessors=104,
+        registers_per_sm=131_072,
+        shared_per_program=65_536,
+        max_threads_per_sm=2048,
+        l2_bytes=8_388_608,
+        bandwidth=1.6384e12,
+        measured_copy=None,
+        special_per_clock=16,
+        clock_hz=1.7e9,
+        peak={
+            "f64": 2.26e13,
+            "f32": 2.26e13,
+            "f16": 1.81e14,
+            "bf16": 1.81e14,
+            "fp8e4m3": 1.81e14,
+            "fp8e5m2": 1.81e14,
+            "i8": 1.81e14,
+        },
+    ),
+    Target(
+        name="mi300x",
+        device_names=("MI300X",),
+        backend="hip",
+        architecture="gfx942",
+        capability=(9, 4),
+        multiprocessors=304,
+        registers_per_sm=131_072,
+        shared_per_program=65_536,
+        max_threads_per_sm=2048,
+        l2_bytes=33_554_432,
+        bandwidth=5.3e12,
+        measured_copy=None,
+        special_per_clock=16,
+        clock_hz=2.1e9,
+        peak={
+            "f64": 8.17e13,
+            "f32": 1.634e14,
+            "f16": 1.3074e15,
+            "bf16": 1.3074e15,
+            "fp8e4m3": 1.3074e15,
+            "fp8e5m2": 1.3074e15,
+            "i8": 2.6149e15,
+        },
+    ),
+    Target(
+        name="mi355x",
+        device_names=("MI355X",),
+        backend="hip",
+        architecture="gfx950",
+        capability=(9, 5),
+        multiprocessors=256,
+        registers_per_sm=131_072,
+        shared_per_program=163_840,
+        max_threads_per_sm=2048,
+        l2_bytes=33_554_432,
+        bandwidth=8e12,
+        measured_copy=None,
+        special_per_clock=32,
+        clock_hz=2.4e9,
+        peak={
+            "f64": 7.86e13,
+            "f32": 1.573e14,
+            "f16": 2.5166e15,
+            "bf16": 2.5166e15,
+            "fp8e4m3": 5.0332e15,
+            "fp8e5m2": 5.0332e15,
+            "i8": 5.0332e15,
+        },
+    ),
+)
+
+
+def target_of(device: torch.device) -> Target:
+    """Return the row of ``device``, with the SM count of the driver.
+
+    A GPU whose name is in no row takes the nearest by capability, then by shared memory. A CPU
+    takes the first row: the interpreter needs some sizes, and no particular ones.
+    """
+    if device.type == "cpu":
+        return TARGETS[0]
+    properties = torch.cuda.get_device_properties(device)
+    backend = "hip" if torch.version.hip else "cuda"
+    rows = [row for row in TARGETS if row.backend == backend] or list(TARGETS)
+    named = [row for row in rows if any(map(_is_named(properties.name), row.device_names))]
+    capability = 10 * properties.major + properties.minor
+    shared = getattr(properties, "shared_memory_per_block_optin", rows[0].shared_per_program)
+    nearest = min(
+        named or rows,
+        key=lambda row: (
+            abs(10 * row.capability[0] + row.capability[1] - capability),
+            abs(row.shared_per_program - shared),
+        ),
+    )
+    return replace(nearest, multiprocessors=properties.multi_processor_count)
+
+
+def _is_named(device_name: str) -> Callable[[str], bool]:
+    """Return whether a part is in ``device_name`` as whole words: "L4" is not in "NVIDIA L40S"."""
+    return lambda part: bool(re.search(rf"\b{re.escape(part)}\b", device_name, re.IGNORECASE))
+
+
+# --- Declarations: what a module says about its op, its configs and its launches
+
+
+Dims = tuple[str | tuple[str, ...], ...]
+"""Stored dims in order; a tuple of names is one stored dim, their row-major product."""
+
+
+class Config:
+    """One entry of an autotune space: tile sizes in upper case, compiler options in lower case.
+
+    ``Config(TILE=4096, num_warps=8)["TILE"]`` is 4096.
+    """
+
+    __slots__ = ("options", "values")
+
+    def __init__(self, **values: int) -> None:
+        self.values = values
+        self.options = {name: value for name, value in values.items() if name.islower()}
+
+    def __getitem__(self, name: str) -> int:
+        return self.values[name]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Config) and self.values == other.values
+
+    def __hash__(self) -> int:
+        return hash(frozenset(self.values.items()))
+
+    def __repr__(self) -> str:
+        return f"Config({', '.join(f'{name}={value}' for name, value in self.values.items())})"
+
+
+@dataclass(frozen=True)
+class Operand:
+    """A tensor argument.
+
+    Attributes:
+        kind: "float" (any floating dtype), "int" (any integer dtype) or "bool".
+        dtypes: the only dtypes accepted, where the spec pins them.
+        optional: may be None, which is another variant.
+        gathered: read through an index, so ``out`` may never alias it.
+    """
+
+    name: str
+    dims: Dims
+    kind: str = "float"
+    dtypes: tuple[torch.dtype, ...] | None = None
+    optional: bool = False
+    gathered: bool = False
+
+
+@dataclass(frozen=True)
+class Param:
+    """An argument that is no tensor.
+
+    Attributes:
+        kind: "float" or "int" (run-time); "bool" or "literal" (a variant each); "size" (the size
+            of ``dim``); "static" (the value of the build, ``default``).
+        choices: what a literal may be.
+        optional: may be None, which is another variant.
+    """
+
+    name: str
+    kind: str
+    default: float | int | bool | str | None = None
+    dim: str | None = None
+    choices: tuple[str | int, ...] = ()
+    optional: bool = False
+
+
+@dataclass(frozen=True)
+class Output:
+    """A result: the dtype of input ``like``, or ``dtype``.
+
+    ``dtype="float"`` is fp32, or fp64 when any floating input is. The dim "One" has size 1.
+    """
+
+    name: str
+    dims: Dims
+    like: str | None = None
+    dtype: torch.dtype | str | None = None
+
+
+class Step:
+    """One kernel launch. Arguments are tensors, integers, params, then constants, in that order.
+
+    ``tensors`` are names of inputs, outputs and workspaces; ``params`` are names of run-time
+    params. The runtime adds the constants INT (type of offsets) and FLOAT (type of arithmetic)
+    where the kernel has them. Only grid axis 0 has no limit of 65,535.
+    """
+
+    __slots__ = ("config", "constants", "grid", "integers", "kernel", "params", "tensors")
+
+    def __init__(
+        self,
+        kernel: Any,
+        *,
+        grid: tuple[int, ...],
+        tensors: tuple[str, ...],
+        integers: tuple[int, ...] = (),
+        params: tuple[str, ...] = (),
+        constants: Mapping[str, Any] | None = None,
+        config: Config | None = None,
+    ) -> None:
+        self.kernel = kernel
+        self.grid = (*grid, 1, 1)[:3]
+        self.tensors = tensors
+        self.integers = integers
+        self.params = params
+        self.constants = dict(constants or {})
+        self.config = config
+
+
+class Launch:
+    """What one call runs: steps in order, and workspaces (name -> shape, dtype) that they share."""
+
+    __slots__ = ("steps", "workspaces")
+
+    def __init__(
+        self,
+        *steps: Step,
+        workspaces: Mapping[str, tuple[tuple[int, ...], torch.dtype]] | None = None,
+    ) -> None:
+        self.steps = steps
+        self.workspaces = dict(workspaces or {})
+
+
+class Variant(NamedTuple):
+    """The code of one combination of specialising arguments: its planner and its reference."""
+
+    plan: Callable[["Call"], Launch]
+    reference: Callable[..., Any]
+
+
+class Record(NamedTuple):
+    """What a call ran: path is "triton", "interpreter" or "torch"; one config per kernel."""
+
+    op: str
+    path: str
+    kernels: tuple[str, ...] = ()
+    configs: tuple[Config | None, ...] = ()
+
+    @property
+    def config(self) -> Config | None:
+        """The config of the first kernel."""
+        return self.configs[0] if self.configs else None
+
+
+def cdiv(numerator: int, denominator: int) -> int:
+    """Return the quotient rounded up, for example the number of blocks that cover a size."""
+    return -(-numerator // denominator)
+
+
+def next_power_of_2(n: int) -> int:
+    """Return the least power of two that is at least ``n``, and 1 for 0."""
+    return 1 << max(0, n - 1).bit_length()
+
+
+# --- Binding: sizes by name, and every check of the arguments
+
+
+class Binding(NamedTuple):
+    """The dims of one call.
+
+    ``sizes`` has each named dim; the fold dim counts its leading dims in. ``extents`` has the axes
+    of each: one, or for the fold dim its leading dims and its own.
+    """
+
+    sizes: dict[str, int]
+    extents: dict[str, tuple[int, ...]]
+
+
+Tensors = Sequence[torch.Tensor | None]
+"""The inputs of a call, in the order of ``Op.inputs``; an optional one may be None."""
+
+
+def bind(op: "Op", inputs: Tensors, params: Sequence[Any]) -> Binding:
+    """Check the arguments of a call and return the size of every named dim.
+
+    Raises:
+        TypeError: no tensor, or a wrong dtype, device or rank; a param of a wrong type.
+        ValueError: sizes that contradict each other, a param out of its choices.
+    """
+    _check_tensors(op, inputs)
+    _check_params(op, params)
+    known = _Sizes(op.name)
+    for dim, size in op.static_sizes.items():
+        known.claim(dim, size, "the spec")
+    for param, value in zip(op.params, params, strict=True):
+        if param.kind == "size" and param.dim is not None and value is not None:
+            known.claim(param.dim, value, param.name)
+    flats = []
+    for operand, tensor in zip(op.inputs, inputs, strict=True):
+        if tensor is not None:
+            flats += _claim_dims(op, known, operand, tensor)
+    known.fold_leading(op.fold)
+    known.solve(flats)
+    extents: dict[str, tuple[int, ...]] = {dim: (size,) for dim, size in known.sizes.items()}
+    if known.leading:
+        extents[op.fold or ""] = known.extents
+    return Binding(known.sizes, extents)
+
+
+def _check_tensors(op: "Op", inputs: Tensors) -> None:
+    first: tuple[str, torch.device] | None = None
+    for operand, tensor in zip(op.inputs, inputs, strict=True):
+        if tensor is None and operand.optional:
+            continue
+        if not isinstance(tensor, torch.Tensor):
+            raise TypeError(
+                f"{op.name}: {operand.name} must be a tensor, got {type(tensor).__name__}"
+            )
+        if tensor.layout != torch.strided:
+            raise TypeError(f"{op.name}: {operand.name} is {tensor.layout}, expected torch.strided")
+        if not _accepts(operand, tensor.dtype):
+            wanted = " or ".join(map(str, operand.dtypes or (_KIND_NAMES[operand.kind],)))
+            raise TypeError(f"{op.name}: {operand.name} is {tensor.dtype}, expected {wanted}")
+        if first is None:
+            first = (operand.name, tensor.device)
+        elif tensor.device != first[1]:
+            raise TypeError(
+                f"{op.name}: {operand.name} is on {tensor.device}, but {first[0]} is on {first[1]}"
+            )
+        _check_rank(op, operand, tensor)
+
+
+_KIND_NAMES: Final = {"float": "a floating dtype", "int": "an integer dtype", "bool": "torch.bool"}
+
+
+def _accepts(operand: Operand, dtype: torch.dtype) -> bool:
+    if operand.dtypes is not None:
+        return dtype in operand.dtypes
+    if operand.kind == "float":
+        return dtype.is_floating_point
+    is_bool = dtype == torch.bool
+    return is_bool if operand.kind == "bool" else not (is_bool or _is_inexact(dtype))
+
+
+def _is_inexact(dtype: torch.dtype) -> bool:
+    return dtype.is_floating_point or dtype.is_complex
+
+
+def _check_rank(op: "Op", operand: Operand, tensor: torch.Tensor) -> None:
+    extra = tensor.dim() - len(operand.dims)
+    folds = op.fold in operand.dims
+    if extra < 0 or (extra > 0 and not folds):
+        least = "at least " if folds else ""
+        raise TypeError(
+            f"{op.name}: {operand.name} has {tensor.dim()} dims ({list(tensor.shape)}), expected "
+            f"{least}{len(operand.dims)} ({_dims_text(operand.dims)})"
+        )
+
+
+_PARAM_TYPES: Final[Mapping[str, Any]] = {
+    "float": (Real, torch.SymInt, torch.SymFloat),
+    "int": (Integral, torch.SymInt),
+    "size": (Integral, torch.SymInt),
+    "static": (Integral, torch.SymInt),
+    "bool": bool,
+    "literal": (str, int),
+}
+
+
+def _check_params(op: "Op", params: Sequence[Any]) -> None:
+    for param, value in zip(op.params, params, strict=True):
+        if value is None and param.optional:
+            continue
+        if not isinstance(value, _PARAM_TYPES[param.kind]):
+            raise TypeError(
+                f"{op.name}: {param.name} must be {_a(param.kind)}, got {type(value).__name__}"
+            )
+        if param.kind == "literal" and value not in param.choices:
+            choices = ", ".join(map(repr, param.choices))
+            raise ValueError(f"{op.name}: {param.name} is {value!r}, expected one of {choices}")
+        if param.kind == "static" and value != param.default:
+            raise ValueError(
+                f"{op.name}: {param.name} = {value}, but this build fixed it at {param.default}; "
+                f"rebuild the module for another value"
+            )
+        if param.kind == "size" and value < 1:
+            raise ValueError(f"{op.name}: {param.name} = {value}, expected a size of at least 1")
+
+
+def _a(kind: str) -> str:
+    return {"int": "an int", "size": "an int", "static": "an int"}.get(kind, f"a {kind}")
+
+
+def _claim_dims(
+    op: "Op", known: "_Sizes", operand: Operand, tensor: torch.Tensor
+) -> list[tuple["_Source", tuple[str, ...], int]]:
+    """Claim the sizes of the plain dims of ``tensor`` and return its flat ones."""
+    detail = f" ({operand.name} is {list(tensor.shape)}, stored as {_dims_text(operand.dims)})"
+    source = _Source(operand.name, detail)
+    sizes = list(tensor.shape)
+    if op.fold in operand.dims:
+        at = operand.dims.index(op.fold)
+        extra = len(sizes) - len(operand.dims)
+        known.claim_leading(tuple(sizes[at : at + extra]), source)
+        del sizes[at : at + extra]
+    flats = []
+    for entry, size in zip(operand.dims, sizes, strict=True):
+        if isinstance(entry, str):
+            known.claim(entry, size, source)
+        else:
+            flats.append((source, entry, size))
+    return flats
+
+
+class _Source(NamedTuple):
+    """Where a size came from: the argument, and its shape for the error."""
+
+    name: str
+    detail: str = ""
+
+
+class _Sizes:
+    """Sizes by dim name, each with the argument that it came from."""
+
+    def __init__(self, op: str) -> None:
+        self.op = op
+        self.sizes: dict[str, int] = {}
+        self.sources: dict[str, _Source] = {}
+        self.leading: tuple[int, ...] = ()
+        self.extents: tuple[int, ...] = ()
+        self.leader: _Source | None = None
+
+    def claim(self, dim: str, size: int, source: _Source | str) -> None:
+        """Set the size of ``dim``, or raise ValueError if it is known to be another one."""
+        source = _Source(source) if isinstance(source, str) else source
+        known = self.sizes.setdefault(dim, size)
+        first = self.sources.setdefault(dim, source)
+        if known != size:
+            hint = (
+                "; a stored size of 1 does not broadcast: expand it" if 1 in (size, known) else ""
+            )
+            raise ValueError(
+                f"{self.op}: {source.name} has {dim} = {size}, but {first.name} has "
+                f"{dim} = {known}{first.detail or source.detail}{hint}"
+            )
+
+    def claim_leading(self, leading: tuple[int, ...], source: _Source) -> None:
+        """Set the leading dims of the fold dim, or raise ValueError if they were others."""
+        if self.leader is None:
+            self.leader, self.leading = source, leading
+        if self.leading != leading:
+            hint = "; leading dims do not broadcast: expand them"
+            raise ValueError(
+                f"{self.op}: {source.name} has leading dims {list(leading)}, but "
+                f"{self.leader.name} has {list(self.leading)}{self.leader.detail}{hint}"
+            )
+
+    def fold_leading(self, fold: str | None) -> None:
+        """Count the leading dims in the size of the fold dim."""
+        if fold is not None and self.leading:
+            self.extents = (*self.leading, self.sizes[fold])
+            self.sizes[fold] = math.prod(self.extents)
+
+    def solve(self, flats: Sequence[tuple[_Source, tuple[str, ...], int]]) -> None:
+        """Bind the names of flat dims, each of which may have one that no other tells."""
+        while flats:
+            waiting = [flat for flat in flats if not self._settle(*flat)]
+            if len(waiting) == len(flats):
+                source, names, size = waiting[0]
+                raise ValueError(
+                    f"{self.op}: {source.name} has {_dims_text((names,))[1:-1]} = {size}, and "
+                    f"nothing tells {' from '.join(n for n in names if n not in self.sizes)}"
+                )
+            flats = waiting
+
+    def _settle(self, source: _Source, names: tuple[str, ...], size: int) -> bool:
+        unknown = [name for name in names if name not in self.sizes]
+        if len(unknown) > 1:
+            return False
+        product = math.prod(self.sizes[name] for name in names if name in self.sizes)
+        rest = size // product if product else 0
+        if product * rest != size or not (unknown or product == size):
+            said = " * ".join(f"{n} = {self.sizes[n]}" for n in names if n in self.sizes)
+            relation = "is no multiple of" if unknown else "is not"
+            raise ValueError(
+                f"{self.op}: {source.name} has {_dims_text((names,))[1:-1]} = {size}, which "
+                f"{relation} {said}{source.detail}"
+            )
+        if unknown:
+            self.claim(unknown[0], rest, source)
+        return True
+
+
+def _dims_text(dims: Dims) -> str:
+    """Return dims as a spec writes them: "[M, Flat[G, R]]"."""
+    entries = (dim if isinstance(dim, str) else f"Flat[{', '.join(dim)}]" for dim in dims)
+    return f"[{', '.join(entries)}]"
+
+
+# --- Layouts: strides by name, what is allocated, and whether views share elements
+
+
+class Layout(NamedTuple):
+    """Shape, strides (in elements) and dtype of an output."""
+
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    dtype: torch.dtype
+
+
+def contiguous_strides(shape: Sequence[int]) -> tuple[int, ...]:
+    """Return row-major strides of ``shape``, as PyTorch counts them for empty tensors too."""
+    strides = []
+    step = 1
+    for size in reversed(shape):
+        strides.append(step)
+        step *= max(size, 1)
+    return tuple(reversed(strides))
+
+
+def axis_strides(
+    dims: Dims, strides: Sequence[int], binding: Binding, fold: str | None
+) -> dict[str, tuple[int, ...]]:
+    """Return the strides of each named dim of a stored tensor, one for each axis of the dim."""
+    result: dict[str, tuple[int, ...]] = {}
+    remaining = list(strides)
+    for entry in dims:
+        if entry == "One":
+            del remaining[0]
+        elif entry == fold:
+            count = len(binding.extents[fold])
+            result[fold] = tuple(remaining[:count])
+            del remaining[:count]
+        else:
+            step = remaining.pop(0)
+            for name in reversed((entry,) if isinstance(entry, str) else entry):
+                inner = contiguous_strides(binding.extents[name])
+                result[name] = tuple(step * stride for stride in inner)
+                step *= max(binding.sizes[name], 1)
+    return result
+
+
+def output_layouts(op: "Op", inputs: Tensors, binding: Binding) -> tuple[Layout, ...]:
+    """Return the layout of each output: contiguous, or like the operands (preserve_strides)."""
+    by_name = {o.name: t for o, t in zip(op.inputs, inputs, strict=True) if t is not None}
+    layouts = []
+    for output in op.outputs:
+        shape = stored_shape(output.dims, binding, op.fold)
+        strides = contiguous_strides(shape)
+        if op.preserve_strides and 0 not in shape:
+            strides = _shared_strides(op, output, by_name, binding) or strides
+        layouts.append(Layout(shape, strides, _output_dtype(output, by_name)))
+    return tuple(layouts)
+
+
+def stored_shape(dims: Dims, binding: Binding, fold: str | None) -> tuple[int, ...]:
+    """Return the stored shape of ``dims``: the fold dim unfolds, flat dims are products."""
+    shape: list[int] = []
+    for entry in dims:
+        if entry == "One":
+            shape.append(1)
+        elif entry == fold:
+            shape.extend(binding.extents[fold])
+        else:
+            names = (entry,) if isinstance(entry, str) else entry
+            shape.append(math.prod(binding.sizes[name] for name in names))
+    return tuple(shape)
+
+
+def _output_dtype(output: Output, inputs: Mapping[str, torch.Tensor]) -> torch.dtype:
+    if output.like is not None:
+        return inputs[output.like].dtype
+    if isinstance(output.dtype, torch.dtype):
+        return output.dtype
+    wide = any(tensor.dtype == torch.float64 for tensor in inputs.values())
+    return torch.float64 if wide else torch.float32
+
+
+def _shared_strides(
+    op: "Op", output: Output, inputs: Mapping[str, torch.Tensor], binding: Binding
+) -> tuple[int, ...] | None:
+    """Return the dense strides that all operands with every dim of the output share, or None."""
+    shape = stored_shape(output.dims, binding, op.fold)
+    orders = []
+    for operand in op.inputs:
+        if operand.name in inputs and set(operand.dims) == set(output.dims):
+            strides = inputs[operand.name].stride()
+            by_dim = axis_strides(operand.dims, strides, binding, op.fold)
+            orders.append(_dense_order(shape, [s for d in output.dims for s in by_dim[str(d)]]))
+    if not orders or orders[0] is None or any(order != orders[0] for order in orders):
+        return None
+    order = orders[0]
+    dense = contiguous_strides([shape[axis] for axis in order])
+    return tuple(dense[order.index(axis)] for axis in range(len(shape)))
+
+
+def _dense_order(shape: Sequence[int], strides: Sequence[int]) -> tuple[int, ...] | None:
+    """Return the axes from outermost to innermost if they fill memory densely, else None.
+
+    Axes of size 1 are nowhere in memory; they come first, so that they change no order.
+    """
+    ones = [axis for axis, size in enumerate(shape) if size == 1]
+    inner = [axis for axis, size in enumerate(shape) if size != 1]
+    inner.sort(key=lambda axis: -strides[axis])
+    step = 1
+    for axis in reversed(inner):
+        if strides[axis] != step:
+            return None
+        step *= shape[axis]
+    return (*ones, *inner)
+
+
+def span_of(shape: Sequence[int], strides: Sequence[int]) -> int:
+    """Return the elements from the first to the last of a view, both included; 0 if it is empty."""
+    if 0 in shape:
+        return 0
+    return 1 + sum((size - 1) * step for size, step in zip(shape, strides, strict=True))
+
+
+def has_internal_overlap(shape: Sequence[int], strides: Sequence[int]) -> bool:
+    """Return whether two indices of a view address one element."""
+    axes = [(step, size - 1) for size, step in zip(shape, strides, strict=True) if size > 1]
+    if 0 in shape or not axes:
+        return False
+    for at, (step, most) in enumerate(axes):
+        others = [(s, -m, m) for s, m in axes[:at] + axes[at + 1 :]]
+        if _reaches(0, [(step, 1, most), *others]):
+            return True
+    return False
+
+
+def shares_element(one: torch.Tensor, other: torch.Tensor) -> bool:
+    """Return whether two views have a byte in common. Interleaved columns, say, have none."""
+    if one.numel() == 0 or other.numel() == 0:
+        return False
+    width, other_width = one.element_size(), other.element_size()
+    terms = [(1, 1 - other_width, width - 1)]
+    terms += [(s * width, 0, n - 1) for n, s in zip(one.shape, one.stride(), strict=True)]
+    terms += [(s * other_width, 1 - n, 0) for n, s in zip(other.shape, other.stride(), strict=True)]
+    return _reaches(other.data_ptr() - one.data_ptr(), terms)
+
+
+def _reaches(target: int, terms: Sequence[tuple[int, int, int]]) -> bool:
+    """Return whether some ``n`` in [low, high] per (step, low, high) sum to ``target`` as step * n.
+
+    The widest step goes first. The reach of the others leaves it one or two values in any layout
+    that comes from slicing, so the search stays short.
+    """
+    merged: dict[int, tuple[int, int]] = {}
+    for step, low, high in terms:
+        known = merged.get(step, (0, 0))
+        merged[step] = (known[0] + low, known[1] + high)
+    merged.pop(0, None)
+    return _search(target, sorted((step, *ends) for step, ends in merged.items()))
+
+
+def _search(target: int, terms: list[tuple[int, int, int]]) -> bool:
+    if not terms:
+        return target == 0
+    *rest, (step, low, high) = terms
+    least = sum(s * bottom for s, bottom, _ in rest)
+    most = sum(s * top for s, _, top in rest)
+    first = max(low, -((most - target) // step))
+    last = min(high, (target - least) // step)
+    return any(_search(target - step * n, rest) for n in range(first, last + 1))
+
+
+# --- Outs: what may be passed as out=
+
+
+def check_outs(
+    op: "Op", outs: Sequence[torch.Tensor], layouts: Sequence[Layout], inputs: Tensors
+) -> None:
+    """Raise ValueError unless each of ``outs`` has the shape, dtype and device of its output."""
+    device = next(tensor.device for tensor in inputs if tensor is not None)
+    for tensor, layout in zip(outs, layouts, strict=True):
+        check_out(op, tensor, torch.empty(0, dtype=layout.dtype, device=device), layout.shape)
+
+
+def check_out(
+    op: "Op",
+    out: torch.Tensor,
+    result: torch.Tensor,
+    shape: Sequence[int] | None = None,
+) -> None:
+    """Raise ValueError unless ``out`` can take ``result``."""
+    shape = result.shape if shape is None else shape
+    wrong = (
+        (list(out.shape) != list(shape), list(out.shape), list(shape)),
+        (out.dtype != result.dtype, out.dtype, result.dtype),
+        (out.device != result.device, out.device, result.device),
+    )
+    for differs, got, expected in wrong:
+        if differs:
+            raise ValueError(f"{op.name}: out is {got}, expected {expected}")
+    if has_internal_overlap(out.shape, out.stride()):
+        raise ValueError(
+            f"{op.name}: elements of out share memory (shape {list(out.shape)}, strides "
+            f"{list(out.stride())})"
+        )
+
+
+def byte_spans(tensors: Tensors) -> tuple[int, ...]:
+    """Return the bytes from the first to the last element of each tensor."""
+    return tuple(
+        0 if tensor is None else span_of(tensor.shape, tensor.stride()) * tensor.element_size()
+        for tensor in tensors
+    )
+
+
+def check_aliases(
+    op: "Op",
+    inputs: Tensors,
+    outs: Sequence[torch.Tensor],
+    pointers: Sequence[int | None],
+    spans: Sequence[int],
+) -> None:
+    """Raise ValueError if an output would overwrite what is still to be read, or another output.
+
+    An output may be the very view of an input that each program reads where it writes.
+    """
+    count = len(inputs)
+    for at in range(count, len(pointers)):
+        start = pointers[at] or 0
+        end = start + spans[at]
+        for before in range(at):
+            other = pointers[before]
+            if other is not None and start < other + spans[before] and other < end:
+                _check_pair(op, (*inputs, *outs), before, at)
+
+
+def _check_pair(op: "Op", tensors: Tensors, before: int, at: int) -> None:
+    """Raise ValueError if output ``at`` shares elements with the tensor ``before`` it."""
+    one, out = tensors[before], tensors[at]
+    if one is None or out is None or not shares_element(one, out):
+        return
+    name = op.outputs[at - len(op.inputs)].name
+    if before >= len(op.inputs):
+        other = op.outputs[before - len(op.inputs)].name
+        raise ValueError(f"{op.name}: out for {name} shares memory with out for {other}")
+    operand = op.inputs[before]
+    same = (one.data_ptr(), one.shape, one.stride(), one.dtype) == (
+        out.data_ptr(),
+        out.shape,
+        out.stride(),
+        out.dtype,
+    )
+    if operand.gathered or operand.name not in op.inplace:
+        raise ValueError(
+            f"{op.name}: out for {name} shares memory with {operand.name}, which is still read "
+            f"when {name} is written"
+        )
+    if not same:
+        raise ValueError(
+            f"{op.name}: out for {name} shares memory with {operand.name}, but is another view; "
+            f"only the very same view can be overwritten"
+        )
+
+
+# --- Axes and calls: what a plan may ask
+
+
+class Axes(NamedTuple):
+    """Iteration axes, outermost first: sizes, and strides in elements for each tensor."""
+
+    sizes: tuple[int, ...]
+    total: int
+    by_tensor: Mapping[str, tuple[int, ...]]
+
+    def strides(self, name: str) -> tuple[int, ...]:
+        """Return the strides of a tensor, 0 along axes that it lacks, all 0 if it is absent."""
+        return self.by_tensor.get(name) or (0,) * len(self.sizes)
+
+    def flat(self, names: tuple[str, ...]) -> bool:
+        """Return whether the elements of these tensors (or their one element) form one line."""
+        strides = [self.strides(name) for name in names]
+        line = all(own[-1] == 1 or not any(own) for own in strides)
+        return self.total <= 1 or (line and math.prod(self.sizes[:-1]) == 1)
+
+
+class TooManyAxes(Exception):
+    """A plan asked for fewer axes than the strides allow; the runtime copies and plans again."""
+
+    def __init__(self, dims: tuple[str, ...], axes: Mapping[str, int]) -> None:
+        super().__init__(dims, axes)
+        self.dims = dims
+        self.axes = axes
+
+
+def merge_axes(axes: Iterable[tuple[int, tuple[int, ...]]]) -> list[tuple[int, tuple[int, ...]]]:
+    """Merge neighbouring (size, strides) axes that are contiguous in every tensor; drop size 1."""
+    merged: list[tuple[int, tuple[int, ...]]] = []
+    for size, strides in axes:
+        if size == 1:
+            continue
+        if merged:
+            outer_size, outer = merged[-1]
+            if all(wide == size * step for wide, step in zip(outer, strides, strict=True)):
+                merged[-1] = (outer_size * size, strides)
+                continue
+        merged.append((size, strides))
+    return merged
+
+
+class Choices:
+    """The configs of one plan, in order of its ``choose`` calls.
+
+    ``forced`` replaces the first choices (autotune tries them), ``refused`` ones are out.
+    """
+
+    def __init__(
+        self, forced: Sequence[Config] = (), refused: frozenset[Config] = frozenset()
+    ) -> None:
+        self.forced = forced
+        self.refused = refused
+        self.spaces: list[tuple[Config, ...]] = []
+        self.chosen: list[Config] = []
+
+    def pick(self, space: Sequence[Config], cost: Callable[[Config], float]) -> Config:
+        """Return the forced config, or the first of those with the least cost."""
+        allowed = tuple(config for config in space if config not in self.refused)
+        if not allowed:
+            raise RuntimeError(f"no config fits this GPU: it refused {list(space)}")
+        at = len(self.spaces)
+        self.spaces.append(allowed)
+        self.chosen.append(self.forced[at] if at < len(self.forced) else min(allowed, key=cost))
+        return self.chosen[-1]
+
+
+class Call:
+    """One call, as a plan sees it: sizes, strides, dtypes and the GPU, and never the data.
+
+    Attributes:
+        sizes: of each named dim; the fold dim counts its leading dims in.
+        target: facts about the GPU.
+        element_size: bytes of the widest floating input, 1 if there is none.
+    """
+
+    def __init__(
+        self,
+        op: "Op",
+        binding: Binding,
+        strides: Mapping[str, Mapping[str, tuple[int, ...]]],
+        dtypes: Mapping[str, torch.dtype],
+        target: Target,
+        choices: Choices,
+    ) -> None:
+        self.op = op
+        self.sizes = binding.sizes
+        self.target = target
+        self.element_size = max(
+            (d.itemsize for d in dtypes.values() if d.is_floating_point), default=1
+        )
+        self._extents = binding.extents
+        self._strides = strides
+        self._dtypes = dtypes
+        self._choices = choices
+
+    @property
+    def float(self) -> torch.dtype:
+        """The type of arithmetic: fp64 if an input is fp64."""
+        wide = any(dtype == torch.float64 for dtype in self._dtypes.values())
+        return torch.float64 if wide else torch.float32
+
+    def present(self, name: str) -> bool:
+        """Return whether an optional tensor was passed."""
+        return name in self._strides
+
+    def dtype(self, name: str) -> torch.dtype:
+        """Return the dtype of an input."""
+        return self._dtypes[name]
+
+    def stride(self, name: str, dim: str) -> int:
+        """Return the stride of a tensor along ``dim`` in elements, 0 if it lacks the dim.
+
+        Raises:
+            ValueError: the dim is several axes, as the fold dim can be: use ``axes``.
+        """
+        strides = self._strides.get(name, {}).get(dim, (0,))
+        if len(strides) != 1:
+            raise ValueError(f"{self.op.name}: {dim} of {name} has {len(strides)} strides")
+        return strides[0]
+
+    def axes(self, dims: tuple[str, ...], limit: int, *, reorder: bool = False) -> Axes:
+        """Return the axes of ``dims`` in row-major order, merged, padded in front to ``limit``.
+
+        With ``reorder``, axes are sorted by the strides of the first output first, so that
+        transposed dense tensors merge as well; the order of elements is then the output's.
+        """
+        sizes = [size for dim in dims for size in self._extents[dim]]
+        columns = [self._columns(name, dims) for name in self._strides]
+        axes = list(zip(sizes, zip(*columns, strict=True), strict=True))
+        if 0 in sizes:
+            axes = [(0, (0,) * len(columns))]
+        elif reorder:
+            at = list(self._strides).index(self.op.outputs[0].name)
+            axes.sort(key=lambda axis: -axis[1][at])
+        merged = merge_axes(axes)
+        if len(merged) > limit:
+            raise TooManyAxes(dims, self._axes_alone(axes))
+        merged = [(1, (0,) * len(columns))] * (limit - len(merged)) + merged
+        by_tensor = zip(*(strides for _, strides in merged), strict=True)
+        total = 1
+        for size in sizes:
+            total *= size
+        named = dict(zip(self._strides, by_tensor, strict=True))
+        return Axes(tuple(size for size, _ in merged), total, named)
+
+    def _columns(self, name: str, dims: tuple[str, ...]) -> list[int]:
+        strides = self._strides[name]
+        zeros = (0,)
+        return [s for d in dims for s in strides.get(d, zeros * len(self._extents[d]))]
+
+    def _axes_alone(self, axes: Sequence[tuple[int, tuple[int, ...]]]) -> dict[str, int]:
+        """Return the axes that each tensor would leave if it alone decided."""
+        return {
+            name: len(merge_axes((size, (strides[at],)) for size, strides in axes))
+            for at, name in enumerate(self._strides)
+        }
+
+    def choose(
+        self,
+        space: Mapping[tuple[str, int], Sequence[Config]],
+        cost: Callable[[Config], float],
+    ) -> Config:
+        """Return the config of ``space`` that costs least; the first of equal ones.
+
+        ``space`` is keyed by (architecture class, element size in bytes). A GPU that the module
+        was not built for takes the nearest older class, or else the nearest newer one.
+        """
+        return self._choices.pick(_nearest_space(space, self.target, self.element_size), cost)
+
+
+def _nearest_space(
+    space: Mapping[tuple[str, int], Sequence[Config]], target: Target, element_size: int
+) -> Sequence[Config]:
+    def distance(key: tuple[str, int]) -> tuple[bool, bool, int, int]:
+        architecture, size = key
+        number = _architecture_number(architecture)
+        own = _architecture_number(target.architecture)
+        foreign = architecture[:3] != target.architecture[:3]
+        return foreign, number > own, abs(number - own), abs(size - element_size)
+
+    key = (target.architecture, element_size)
+    return space[key] if key in space else space[min(space, key=distance)]
+
+
+def _architecture_number(architecture: str) -> int:
+    """Return the order of an architecture class: 90 for sm_90, 0x942 for gfx942."""
+    if architecture.startswith("gfx"):
+        return int(architecture[3:], 16)
+    return int(re.sub(r"\D", "", architecture) or 0)
+
+
+# --- Launches: the launch cache, and the prepared calls in it
+
+
+INTERPRETING: Final = bool(triton.knobs.runtime.interpret)
+
+_MOST_CALLS: Final = 1 << 14  # of prepared calls; a server with ragged sizes would grow for ever
+_INT32_SPAN: Final = 2**31 - 2**24  # what the last, partial tile adds must not wrap either
+
+
+class LaunchCache:
+    """Prepared calls by key, tuned configs by bucket, and what ran last."""
+
+    def __init__(self) -> None:
+        self.calls: dict[tuple[Any, ...], ReferenceCall | KernelCall] = {}
+        self.tuned: dict[tuple[Any, ...], tuple[Config, ...]] = {}
+        self.last: Record | None = None
+
+    def add(self, key: tuple[Any, ...], call: "ReferenceCall | KernelCall") -> None:
+        """Remember a prepared call; start over when there are too many."""
+        if len(self.calls) >= _MOST_CALLS:
+            self.calls.clear()
+        self.calls[key] = call
+
+    def clear(self) -> None:
+        """Forget everything."""
+        self.calls.clear()
+        self.tuned.clear()
+        self.last = None
+
+
+LAUNCHES: Final = LaunchCache()
+
+
+def last_launch() -> Record | None:
+    """Return what the last call of any op ran, or None before the first."""
+    return LAUNCHES.last
+
+
+class ReferenceCall:
+    """A prepared call of the eager reference."""
+
+    __slots__ = ("layouts", "op", "record", "reference", "spans")
+
+    def __init__(self, op: "Op", reference: Callable[..., Any], layouts: Sequence[Layout]) -> None:
+        self.op = op
+        self.reference = reference
+        self.layouts = layouts
+        self.record = Record(op.name, "torch")
+        self.spans: tuple[int, ...] = ()
+
+    def __call__(
+        self,
+        inputs: Tensors,
+        pointers: Sequence[int | None],
+        params: Sequence[Any],
+        out: Sequence[torch.Tensor] | None,
+    ) -> Sequence[torch.Tensor]:
+        """Return the outputs, in ``out`` if it is given."""
+        results = self._evaluate(inputs, params)
+        if out is not None:
+            for target, result in zip(out, results, strict=True):
+                target.copy_(result)
+        return out or [self._own(*pair, inputs) for pair in zip(results, self.layouts, strict=True)]
+
+    def _evaluate(self, inputs: Tensors, params: Sequence[Any]) -> list[torch.Tensor]:
+        """Run the reference on exactly the declared dims and unfold the leading dims again."""
+        wide = any(tensor is not None and tensor.dtype == torch.float64 for tensor in inputs)
+        compute = torch.float64 if wide else torch.float32
+        folded = [fold(*pair, self.op.fold) for pair in zip(self.op.inputs, inputs, strict=True)]
+        results = self.reference(*folded, *params, compute=compute)
+        results = (results,) if isinstance(results, torch.Tensor) else results
+        return [
+            convert(result, layout.dtype).reshape(layout.shape)
+            for result, layout in zip(results, self.layouts, strict=True)
+        ]
+
+    def _own(self, result: torch.Tensor, layout: Layout, inputs: Tensors) -> torch.Tensor:
+        """Return ``result`` in the layout of the op, never a view of an input."""
+        storages = [t.untyped_storage()._cdata for t in inputs if t is not None]
+        if result.stride() == layout.strides and result.untyped_storage()._cdata not in storages:
+            return result
+        own = torch.empty_strided(
+            layout.shape, layout.strides, dtype=layout.dtype, device=result.device
+        )
+        return own.copy_(result)
+
+
+def fold(operand: Operand, tensor: torch.Tensor | None, dim: str | None) -> torch.Tensor | None:
+    """Return ``tensor`` with the leading dims of ``dim`` flattened into it."""
+    if tensor is None or dim not in operand.dims:
+        return tensor
+    at = operand.dims.index(dim)
+    extra = tensor.dim() - len(operand.dims)
+    return tensor.flatten(at, at + extra) if extra else tensor
+
+
+Launches = tuple[tuple[Any, ...], ...]
+"""Compiled kernels, each with all that a launch takes but pointers and scalars."""
+
+
+class ConfigRefused(RuntimeError):
+    """A config needs more shared memory or threads than the GPU has."""
+
+    def __init__(self, config: Config | None, reason: Exception) -> None:
+        super().__init__(f"{config}: {reason}")
+        self.config = config
+
+
+class Kernel:
+    """One kernel of a prepared call, with the positions of its tensors and scalars."""
+
+    __slots__ = ("config", "constants", "grid", "integers", "jit", "options", "scalars", "tensors")
+
+    def __init__(
+        self,
+        step: Step,
+        tensors: Sequence[int | None],
+        scalars: Sequence[int],
+        types: Mapping[str, tl.dtype],
+    ) -> None:
+        names = step.kernel.arg_names
+        known = {name: types[name] for name in types if name in names} | step.constants
+        first = len(names) - len(known)
+        if first != len(tensors) + len(step.integers) + len(scalars) or set(names[first:]) != set(
+            known
+        ):
+            raise TypeError(f"{step.kernel.__name__}{tuple(names)} does not fit its Step")
+        self.jit = step.kernel
+        self.grid = step.grid
+        self.config = step.config
+        self.tensors = pick(tensors)
+        self.integers = step.integers
+        self.scalars = pick(scalars)
+        self.constants = {name: known[name] for name in names[first:]}
+        self.options = {} if INTERPRETING else _options(step.config)
+
+    def launch(self, tensors: Sequence[Any], scalars: Sequence[Any]) -> None:
+        """Launch through Triton's own cache: in the interpreter, and for launch hooks."""
+        arguments = (*self.tensors(tensors), *self.integers, *self.scalars(scalars))
+        self.jit[self.grid](*arguments, **self.constants, **self.options)
+
+    def compile(self, tensors: Sequence[Any], scalars: Sequence[Any]) -> tuple[Any, ...]:
+        """Return what a launch of the compiled kernel takes, without launching it."""
+        arguments = (*self.tensors(tensors), *self.integers, *self.scalars(scalars))
+        try:
+            compiled = self.jit.warmup(*arguments, grid=self.grid, **self.constants, **self.options)
+            run = compiled.run  # loads the binary
+        except triton.OutOfResources as error:
+            raise ConfigRefused(self.config, error) from error
+        start = (compiled.function, compiled.packed_metadata, None, None, None)
+        constants = tuple(self.constants.values())
+        return run, self.grid, start, self.tensors, self.integers, self.scalars, constants
+
+
+def _options(config: Config | None) -> dict[str, Any]:
+    """Return compiler options. Fusion is set because its default differs between versions."""
+    return {"enable_fp_fusion": True} | (config.options if config else {})
+
+
+def pick(positions: Sequence[int | None]) -> Callable[[Sequence[Any]], tuple[Any, ...]]:
+    """Return a function that takes the items at ``positions``; None gives None."""
+    if len(positions) > 1 and None not in positions:
+        return itemgetter(*positions)
+    return lambda items: tuple(None if at is None else items[at] for at in positions)
+
+
+class KernelCall:
+    """A prepared call of kernels: everything but pointers and scalars is fixed.
+
+    Tensors are inputs, outputs and workspaces, in that order; kernels pick theirs by position.
+
+    Attributes:
+        allocations: what each call allocates: outputs, unless ``out`` is given, and workspaces.
+        copies: (sizes, strides) of the views of inputs that are made contiguous, by position.
+        through: ``out`` has strides that no kernel takes: it is filled by a copy.
+        wide: which params are passed as the bits of a double.
+        special: positions of the scalars whose values Triton specialises on.
+        compiled: launches by those values.
+        launches: those of a call without copies and special scalars, once they are compiled.
+    """
+
+    __slots__ = (
+        "allocations",
+        "compiled",
+        "copies",
+        "device",
+        "index",
+        "kernels",
+        "launches",
+        "outputs",
+        "record",
+        "spans",
+        "special",
+        "through",
+        "wide",
+    )
+
+    def __init__(
+        self,
+        op: "Op",
+        kernels: Sequence[Kernel],
+        record: Record,
+        allocations: Sequence[Layout],
+        copies: Mapping[int, tuple[tuple[int, ...], tuple[int, ...]]],
+        device: torch.device,
+        *,
+        through: bool,
+        wide: bool,
+    ) -> None:
+        self.kernels = tuple(kernels)
+        self.record = record
+        self.allocations = tuple(allocations)
+        self.copies = copies
+        self.device = device
+        self.index = device.index
+        self.through = through
+        self.outputs = len(op.outputs)
+        self.wide = tuple(p.kind == "float" for p in op.params) if wide else ()
+        kinds = {"int", "float"} if wide else {"int"}
+        self.special = tuple(at for at, p in enumerate(op.params) if p.kind in kinds)
+        self.compiled: dict[tuple[Any, ...], Launches] = {}
+        self.launches: Launches | None = None
+        self.spans: tuple[int, ...] = ()
+
+    def __call__(
+        self,
+        inputs: Tensors,
+        pointers: list[int | None],
+        params: Sequence[Any],
+        out: Sequence[torch.Tensor] | None,
+    ) -> Sequence[torch.Tensor]:
+        """Return the outputs: ``out``, or new tensors. ``pointers`` are of inputs and ``out``."""
+        launches = self.launches
+        if launches is None or _has_hooks() or torch.cuda.current_device() != self.index:
+            return self._with_care(inputs, params, out)
+        device = self.device
+        made = [
+            torch.empty_strided(shape, strides, dtype=dtype, device=device)
+            for shape, strides, dtype in self.allocations
+        ]
+        for tensor in made:
+            pointers.append(tensor.data_ptr())
+        stream = triton.runtime.driver.active.get_current_stream(self.index)
+        for run, grid, start, tensors, integers, scalars, constants in launches:
+            run(*grid, stream, *start, *tensors(pointers), *integers, *scalars(params), *constants)
+        return made[: self.outputs] if out is None else out
+
+    def _with_care(
+        self, inputs: Tensors, params: Sequence[Any], out: Sequence[torch.Tensor] | None
+    ) -> Sequence[torch.Tensor]:
+        """Run any call: the first, one with copies, special scalars, hooks or another device."""
+        taken = self._copied(inputs) if self.copies else inputs
+        direct = None if self.through else out
+        made = [
+            torch.empty_strided(shape, strides, dtype=dtype, device=self.device)
+            for shape, strides, dtype in self.allocations
+        ]
+        with nullcontext() if self.index is None else torch.cuda.device(self.index):
+            scalars = _with_bits(params, self.wide) if self.wide else params
+            self._run([*taken, *(direct or ()), *made], scalars)
+        if out is None or direct is not None:
+            return made[: self.outputs] if out is None else out
+        for target, result in zip(out, made, strict=False):
+            target.copy_(result)
+        return out
+
+    def _copied(self, inputs: Tensors) -> Tensors:
+        taken = list(inputs)
+        for at, (sizes, strides) in self.copies.items():
+            tensor = taken[at]
+            if tensor is not None:
+                view = tensor.as_strided(sizes, strides, tensor.storage_offset())
+                taken[at] = view.contiguous()
+        return taken
+
+    def _run(self, tensors: Tensors, scalars: Sequence[Any]) -> None:
+        if INTERPRETING or _has_hooks():
+            for kernel in self.kernels:
+                kernel.launch(tensors, scalars)
+            return
+        key = tuple(_specialization(scalars[at]) for at in self.special)
+        if key not in self.compiled:
+            # All are compiled before the first is launched, so that a refusal changes nothing.
+            self.compiled[key] = tuple(kernel.compile(tensors, scalars) for kernel in self.kernels)
+            if not (self.special or self.copies or self.through):
+                self.launches = self.compiled[key]
+        pointers = [None if tensor is None else tensor.data_ptr() for tensor in tensors]
+        stream = triton.runtime.driver.active.get_current_stream(self.index)
+        for run, grid, start, pick_tensors, integers, pick_scalars, constants in self.compiled[key]:
+            arguments = (*pick_tensors(pointers), *integers, *pick_scalars(scalars), *constants)
+            run(*grid, stream, *start, *arguments)
+
+
+def _has_hooks() -> bool:
+    """Return whether a profiler listens: Triton's own launch then tells it what it needs."""
+    enter, leave = triton.knobs.runtime.launch_enter_hook, triton.knobs.runtime.launch_exit_hook
+    return bool(getattr(enter, "calls", enter) or getattr(leave, "calls", leave))
+
+
+def _with_bits(params: Sequence[Any], wide: Sequence[bool]) -> list[Any]:
+    """Return params with the bits of a double in place of each float; ``scalar`` casts them back.
+
+    Triton passes a Python float as fp32.
+    """
+    return [
+        struct.unpack("<q", struct.pack("<d", value))[0] if float64 and value is not None else value
+        for value, float64 in zip(params, wide, strict=True)
+    ]
+
+
+def _specialization(value: int | None) -> tuple[bool, bool, int] | None:
+    """Return what Triton compiles into a kernel of an integer: 1, multiples of 16, the width."""
+    if value is None:
+        return None
+    width = 32 if -(2**31) <= value < 2**31 else 64 if value < 2**63 else 65
+    return value == 1, value % 16 == 0, width
+
+
+# --- Planning: from a bound call to a prepared one
+
+
+AUTOTUNE: Final = os.environ.get("TILEGEN_AUTOTUNE", "") not in ("", "0")
+
+
+class Plan:
+    """What planning one call needs, and what it changes when strides are too many.
+
+    ``strides`` are by tensor and dim. ``copies`` grows, and ``direct`` turns off, until the plan
+    finds few enough axes; ``direct`` means that kernels write ``out`` and no copy does.
+    """
+
+    def __init__(
+        self,
+        op: "Op",
+        variant: Variant,
+        binding: Binding,
+        inputs: Tensors,
+        layouts: Sequence[Layout],
+        out: Sequence[torch.Tensor] | None,
+    ) -> None:
+        self.op = op
+        self.variant = variant
+        self.binding = binding
+        self.inputs = {o.name: t for o, t in zip(op.inputs, inputs, strict=True) if t is not None}
+        self.layouts = list(layouts)
+        self.out = out
+        self.direct = out is not None
+        self.copies: dict[str, tuple[tuple[int, ...], tuple[int, ...]]] = {}
+        self.strides: dict[str, dict[str, tuple[int, ...]]] = {}
+        for operand in op.inputs:
+            if operand.name in self.inputs:
+                strides = self.inputs[operand.name].stride()
+                self.strides[operand.name] = axis_strides(operand.dims, strides, binding, op.fold)
+        stored = [t.stride() for t in out] if out else [layout.strides for layout in layouts]
+        for output, strides in zip(op.outputs, stored, strict=True):
+            self.strides[output.name] = axis_strides(output.dims, strides, binding, op.fold)
+        self.device = next(iter(self.inputs.values())).device
+        self.target = target_of(self.device)
+
+    def launch(self, choices: Choices) -> Launch:
+        """Return the launch, after as many copies as it takes to merge axes."""
+        dtypes = {name: tensor.dtype for name, tensor in self.inputs.items()}
+        for _ in range(2 * len(self.strides) + 1):
+            choices.spaces.clear()
+            choices.chosen.clear()
+            call = Call(self.op, self.binding, self.strides, dtypes, self.target, choices)
+            try:
+                return self.variant.plan(call)
+            except TooManyAxes as excess:
+                self._relieve(excess)
+        raise RuntimeError(f"{self.op.name}: its dims cannot be merged into few enough axes")
+
+    def _relieve(self, excess: TooManyAxes) -> None:
+        """Remove the cause of most axes: an input's strides, the outputs', then a broadcast.
+
+        A tensor that leaves one axis alone is in nobody's way, so some other leaves several.
+        """
+        by_axes = sorted(self.inputs, key=lambda name: -excess.axes[name])
+        for name in by_axes:
+            own = [dim for dim in excess.dims if dim in self.strides[name]]
+            if self._copy_helps(name, own, excess):
+                return self._copy(name, own)
+        for output, layout in zip(self.op.outputs, self.layouts, strict=True):
+            dense = layout.strides == contiguous_strides(layout.shape)
+            if excess.axes[output.name] > 1 and (self.direct or not dense):
+                return self._use_contiguous_outputs()
+        if excess.axes[by_axes[0]] > 1:
+            return self._copy(by_axes[0], excess.dims)
+        raise RuntimeError(f"{self.op.name}: {excess.dims} cannot be merged into few enough axes")
+
+    def _copy_helps(self, name: str, own: Sequence[str], excess: TooManyAxes) -> bool:
+        """Return whether an input leaves fewer axes once it is contiguous in its own dims."""
+        sizes = {dim: self.binding.sizes[dim] for dim in excess.dims}
+        strides = dict.fromkeys(excess.dims, 0)
+        strides.update(zip(own, contiguous_strides([sizes[dim] for dim in own]), strict=True))
+        axes = [(sizes[dim], (strides[dim],)) for dim in excess.dims]
+        return len(merge_axes(axes)) < excess.axes[name]
+
+    def _copy(self, name: str, first: Sequence[str]) -> None:
+        """Plan a contiguous copy of an input with the dims ``first`` outermost."""
+        operand, tensor = self.op.operand(name), self.inputs[name]
+        own = axis_strides(operand.dims, tensor.stride(), self.binding, self.op.fold)
+        dims = [*first, *(dim for dim in own if dim not in first)]
+        extents = self.binding.extents
+        sizes = [size for dim in dims for size in extents[dim]]
+        strides = [s for dim in dims for s in own.get(dim, (0,) * len(extents[dim]))]
+        dense = iter(contiguous_strides(sizes))
+        self.strides[name] = {dim: tuple(next(dense) for _ in extents[dim]) for dim in dims}
+        if name not in self.copies:
+            warnings.warn(
+                f"{self.op.name}: {name} is copied in each such call, because its strides "
+                f"{list(tensor.stride())} leave more axes than the kernel takes; pass a "
+                f"contiguous tensor to avoid it",
+                stacklevel=8,
+            )
+        self.copies[name] = (tuple(sizes), tuple(strides))
+
+    def _use_contiguous_outputs(self) -> None:
+        """Write contiguous outputs; where ``out`` has other strides, they are copied into it."""
+        self.direct = False
+        for at, output in enumerate(self.op.outputs):
+            shape = self.layouts[at].shape
+            dense = contiguous_strides(shape)
+            self.layouts[at] = self.layouts[at]._replace(strides=dense)
+            self.strides[output.name] = axis_strides(output.dims, dense, self.binding, self.op.fold)
+
+    def prepare(self, choices: Choices) -> KernelCall:
+        """Return the prepared call of the launch that ``choices`` leads to."""
+        empty = all(0 in layout.shape for layout in self.layouts)
+        launch = Launch() if empty else self.launch(choices)
+        workspaces = [
+            Layout(tuple(shape), contiguous_strides(shape), dtype)
+            for shape, dtype in launch.workspaces.values()
+        ]
+        wide = any(tensor.dtype == torch.float64 for tensor in self.inputs.values())
+        types = {
+            "INT": tl.int64 if self._spans_int64(workspaces) else tl.int32,
+            "FLOAT": tl.float64 if wide else tl.float32,
+        }
+        steps = [step for step in launch.steps if math.prod(step.grid)]
+        return KernelCall(
+            self.op,
+            [self._kernel(step, launch, types) for step in steps],
+            self._record(steps),
+            workspaces if self.direct else [*self.layouts, *workspaces],
+            {
+                at: self.copies[o.name]
+                for at, o in enumerate(self.op.inputs)
+                if o.name in self.copies
+            },
+            self.device,
+            through=self.out is not None and not self.direct,
+            wide=wide,
+        )
+
+    def _kernel(self, step: Step, launch: Launch, types: Mapping[str, Any]) -> Kernel:
+        op = self.op
+        names = [o.name for o in op.inputs] + [o.name for o in op.outputs] + [*launch.workspaces]
+        absent = {operand.name for operand in op.inputs} - set(self.inputs)
+        tensors = [None if name in absent else names.index(name) for name in step.tensors]
+        params = [param.name for param in op.params]
+        return Kernel(step, tensors, [params.index(name) for name in step.params], types)
+
+    def _record(self, steps: Sequence[Step]) -> Record:
+        path = "interpreter" if INTERPRETING else "triton"
+        kernels = tuple(step.kernel.__name__ for step in steps)
+        return Record(self.op.name, path, kernels, tuple(step.config for step in steps))
+
+    def _spans_int64(self, workspaces: Sequence[Layout]) -> bool:
+        """Return whether offsets of any tensor, or counts of its elements, leave int32."""
+        views = [(layout.shape, layout.strides) for layout in (*self.layouts, *workspaces)]
+        views += [(tensor.shape, tensor.stride()) for tensor in self.inputs.values()]
+        views += [(tensor.shape, tensor.stride()) for tensor in self.out or ()]
+        return any(
+            max(span_of(shape, strides), math.prod(shape)) >= _INT32_SPAN
+            for shape, strides in views
+        )
+
+    def bucket(self, key: tuple[Any, ...]) -> tuple[Any, ...]:
+        """Return what a tuned config is remembered by: sizes up to the next power of two."""
+        sizes = tuple((dim, next_power_of_2(size)) for dim, size in self.binding.sizes.items())
+        dtypes = tuple(tensor.dtype for tensor in self.inputs.values())
+        aligned = tuple(tensor.data_ptr() % 16 == 0 for tensor in self.inputs.values())
+        return self.op, key, sizes, dtypes, aligned, self.device
+
+
+# --- Tuning: configs tried on the GPU, only when asked
+
+
+def tune(plan: Plan, params: Sequence[Any], key: tuple[Any, ...]) -> tuple[Config, ...]:
+    """Return the fastest configs for the bucket of a call, one for each choice of its plan.
+
+    Choices are searched one after the other, each with the best of the others so far. Outputs of
+    the trials are scratch tensors. The interpreter has no speed: there the first cost decides.
+    """
+    bucket = plan.bucket(key)
+    known = LAUNCHES.tuned.get(bucket)
+    if known is not None:
+        return known
+    choices = Choices()
+    plan.launch(choices)
+    best = list(choices.chosen)
+    for at, space in enumerate(choices.spaces):
+        times = {
+            config: _time(plan, params, [*best[:at], config, *best[at + 1 :]]) for config in space
+        }
+        best[at] = min(times, key=lambda config: times[config])
+    LAUNCHES.tuned[bucket] = tuple(best)
+    return LAUNCHES.tuned[bucket]
+
+
+def _time(plan: Plan, params: Sequence[Any], configs: Sequence[Config]) -> float:
+    """Return the median milliseconds of a call with ``configs``; infinity if one does not fit."""
+    call = plan.prepare(Choices(configs))
+    inputs = [plan.inputs.get(operand.name) for operand in plan.op.inputs]
+    pointers = [None if tensor is None else tensor.data_ptr() for tensor in inputs]
+    try:
+        call(inputs, list(pointers), params, None)
+    except ConfigRefused:
+        return float("inf")
+    with torch.cuda.device(plan.device):
+        return float(
+            triton.testing.do_bench(
+                lambda: call(inputs, list(pointers), params, None), return_mode="median"
+            )
+        )
+
+
+# --- Library: registered PyTorch ops
+
+
+_LIBRARY: Final = cast(Any, torch.library.Library)("tilegen", "FRAGMENT")  # ops vanish with it
+
+_SCHEMA_TYPES: Final = {
+    "float": "float",
+    "int": "SymInt",
+    "size": "SymInt",
+    "static": "SymInt",
+    "bool": "bool",
+}
+
+
+def register(op: "Op", name: str) -> Callable[..., Any]:
+    """Return the PyTorch op ``tilegen::<name>``, defining it unless the same spec already did.
+
+    The schema has no defaults: the dispatcher would drop arguments that equal them.
+    """
+    if not hasattr(torch.ops.tilegen, name):
+        count = len(op.inputs)
+
+        def implementation(*arguments: Any) -> Any:
+            return op.launch(arguments[:count], arguments[count:], None, "auto", False)
+
+        _LIBRARY.define(f"{name}{_schema(op)}", tags=(torch.Tag.pt2_compliant_tag,))
+        for key in ("CPU", "CUDA"):
+            _LIBRARY.impl(name, implementation, key)
+        torch.library.register_fake(f"tilegen::{name}", _fake(op), lib=_LIBRARY)
+    overload: Callable[..., Any] = getattr(torch.ops.tilegen, name).default
+    return overload
+
+
+def _schema(op: "Op") -> str:
+    arguments = [f"Tensor{'?' * operand.optional} {operand.name}" for operand in op.inputs]
+    for param in op.params:
+        literal = "str" if param.choices and isinstance(param.choices[0], str) else "int"
+        kind = _SCHEMA_TYPES.get(param.kind, literal)
+        arguments.append(f"{kind}{'?' * param.optional} {param.name}")
+    results = ", ".join(["Tensor"] * len(op.outputs))
+    return f"({', '.join(arguments)}) -> {results if len(op.outputs) == 1 else f'({results})'}"
+
+
+def _fake(op: "Op") -> Callable[..., Any]:
+    """Return a function that gives empty outputs in the layouts of the real ones."""
+    count = len(op.inputs)
+
+    def fake(*arguments: Any) -> Any:
+        inputs, params = arguments[:count], arguments[count:]
+        first = next(tensor for tensor in inputs if tensor is not None)
+        results = [
+            first.new_empty_strided(layout.shape, layout.strides, dtype=layout.dtype)
+            for layout in output_layouts(op, inputs, bind(op, inputs, params))
+        ]
+        return results[0] if len(results) == 1 else tuple(results)
+
+    return fake
+
+
+# --- Ops: the public call, its fast path, the registered PyTorch op
+
+
+_IS_HIP: Final = torch.version.hip is not None
+_PLAIN: Final = frozenset((torch.Tensor, torch.nn.Parameter, type(None)))
+
+
+class Op:
+    """An op: what it takes and gives, and the code of its variants.
+
+    Args:
+        name: as in the spec.
+        spec_hash: of the spec; the PyTorch op is ``tilegen::<name>_<spec_hash>``.
+        inputs: tensor arguments, in order.
+        params: other arguments, in order, after the tensors.
+        outputs: results, in order.
+        variants: by the values of ``specialize``, in order; for an optional argument that is no
+            bool and no literal, whether it is present.
+        fold: the dim that leading dims of a call fold into.
+        static_sizes: dims whose size the spec fixes.
+        specialize: names of the arguments that choose a variant.
+        inplace: inputs that each program reads where it writes, so ``out`` may be the same view.
+        preserve_strides: outputs take the dense strides that their operands share.
+    """
+
+    def __init__(
+        self,
+        *,
+        name: str,
+        spec_hash: str,
+        inputs: Sequence[Operand],
+        outputs: Sequence[Output],
+        variants: Mapping[tuple[Any, ...], Variant],
+        params: Sequence[Param] = (),
+        fold: str | None = None,
+        static_sizes: Mapping[str, int] | None = None,
+        specialize: Sequence[str] = (),
+        inplace: Sequence[str] = (),
+        preserve_strides: bool = False,
+    ) -> None:
+        self.name = name
+        self.inputs = tuple(inputs)
+        self.params = tuple(params)
+        self.outputs = tuple(outputs)
+        self.variants = dict(variants)
+        self.fold = fold
+        self.static_sizes = dict(static_sizes or {})
+        self.specialize = tuple(specialize)
+        self.inplace = frozenset(inplace)
+        self.preserve_strides = preserve_strides
+        self._floats = self._positions(lambda param: param.kind == "float")
+        self._keyed = self._positions(lambda param: param.kind not in ("float", "int"))
+        self._optional = self._positions(lambda param: param.optional)
+        self._overload = register(self, f"{name}_{spec_hash}")
+
+    def _positions(self, test: Callable[[Param], bool]) -> tuple[int, ...]:
+        return tuple(at for at, param in enumerate(self.params) if test(param))
+
+    def operand(self, name: str) -> Operand:
+        """Return the input called ``name``."""
+        return next(operand for operand in self.inputs if operand.name == name)
+
+    def __call__(
+        self,
+        inputs: Tensors,
+        params: Sequence[Any] = (),
+        out: torch.Tensor | Sequence[torch.Tensor] | None = None,
+        backend: str = "auto",
+        autotune: bool = False,
+    ) -> Any:
+        """Run the op: the one output, or a tuple of several.
+
+        Plain tensors go straight to the launcher. Under torch.compile, transforms, modes and for
+        tensor subclasses, the call becomes the registered PyTorch op.
+
+        Raises:
+            TypeError: rank, dtype, device, or something that is no tensor.
+            ValueError: sizes, ``out``, ``backend``, or a param out of its choices.
+            NotImplementedError: an input requires grad, and gradients are being recorded.
+        """
+        if torch.compiler.is_compiling():
+            return self._dispatch(inputs, params, out, backend)
+        if not (
+            _PLAIN.issuperset(map(type, inputs))
+            and torch._C._len_torch_dispatch_stack() == 0
+            and not torch._C._are_functorch_transforms_active()
+            and forward_ad._current_level < 0
+        ):
+            return self._dispatch(inputs, params, out, backend)
+        if torch.is_grad_enabled() and backend != "torch":
+            for tensor in inputs:
+                if tensor is not None and tensor.requires_grad:
+                    raise self._no_gradient()
+        return self.launch(inputs, params, out, backend, autotune)
+
+    def launch(
+        self,
+        inputs: Tensors,
+        params: Sequence[Any],
+        out: torch.Tensor | Sequence[torch.Tensor] | None,
+        backend: str,
+        autotune: bool,
+    ) -> Any:
+        """Run the op on real tensors, whatever records or traces around it."""
+        outs = None if out is None else self._outs(out)
+        pointers: list[int | None] = []
+        parts: list[Any] = [self, backend, autotune]
+        for tensor in inputs if outs is None else (*inputs, *outs):
+            if tensor is None:
+                pointers.append(None)
+                parts.append(None)
+                continue
+            pointer = tensor.data_ptr()
+            pointers.append(pointer)
+            aligned = pointer & 15 if not _IS_HIP else _hip_alignment(tensor)
+            parts += (tensor.shape, tensor.stride(), tensor.dtype, tensor.device, aligned)
+        if self.params:
+            params = self._add_params(parts, params)
+        key = tuple(parts)
+        call = LAUNCHES.calls.get(key)
+        if call is None:
+            results, call = self._first_call(key, inputs, pointers, params, outs)
+        else:
+            if outs is not None:
+                check_aliases(self, inputs, outs, pointers, call.spans)
+            results = call(inputs, pointers, params, outs)
+        LAUNCHES.last = call.record
+        return results[0] if len(results) == 1 else tuple(results)
+
+    def _outs(self, out: torch.Tensor | Sequence[torch.Tensor]) -> tuple[torch.Tensor, ...]:
+        outs = (out,) if isinstance(out, torch.Tensor) else tuple(out)
+        names = ", ".join(output.name for output in self.outputs)
+        if len(outs) != len(self.outputs):
+            raise ValueError(f"{self.name}: out has {len(outs)} tensors, expected {names}")
+        for output, tensor in zip(self.outputs, outs, strict=True):
+            if not isinstance(tensor, torch.Tensor):
+                raise TypeError(
+                    f"{self.name}: out for {output.name} must be a tensor, "
+                    f"got {type(tensor).__name__}"
+                )
+        return outs
+
+    def _add_params(self, parts: list[Any], params: Sequence[Any]) -> Sequence[Any]:
+        """Add to a key what params specialise on; return params with floats as Python floats."""
+        for at in self._keyed:
+            parts.append(params[at])
+        for at in self._optional:
+            parts.append(params[at] is None)
+        for at in self._floats:
+            if type(params[at]) is not float and isinstance(params[at], Real):
+                params = [*params[:at], float(params[at]), *params[at + 1 :]]
+        return params
+
+    def _first_call(
+        self,
+        key: tuple[Any, ...],
+        inputs: Tensors,
+        pointers: list[int | None],
+        params: Sequence[Any],
+        outs: tuple[torch.Tensor, ...] | None,
+    ) -> tuple[Sequence[torch.Tensor], "ReferenceCall | KernelCall"]:
+        """Bind, check, plan and run a call whose key is new."""
+        _, backend, autotune, *_ = key
+        binding = bind(self, inputs, params)
+        layouts = output_layouts(self, inputs, binding)
+        if outs is not None:
+            check_outs(self, outs, layouts, inputs)
+            check_aliases(self, inputs, outs, pointers, byte_spans((*inputs, *outs)))
+        chosen = self._variant_key(inputs, params)
+        variant = self.variants[chosen]
+        call: ReferenceCall | KernelCall
+        if self._runs_reference(backend, inputs):
+            call = ReferenceCall(self, variant.reference, layouts)
+            results = call(inputs, pointers, params, outs)
+        else:
+            forced: tuple[Config, ...] = ()
+            if (autotune or AUTOTUNE) and not INTERPRETING:
+                forced = tune(Plan(self, variant, binding, inputs, layouts, None), params, chosen)
+            plan = Plan(self, variant, binding, inputs, layouts, outs)
+            results, call = self._first_launch(plan, forced, inputs, pointers, params)
+        call.spans = byte_spans((*inputs, *(outs or ())))
+        LAUNCHES.add(key, call)
+        return results, call
+
+    def _first_launch(
+        self,
+        plan: Plan,
+        forced: Sequence[Config],
+        inputs: Tensors,
+        pointers: list[int | None],
+        params: Sequence[Any],
+    ) -> tuple[Sequence[torch.Tensor], KernelCall]:
+        """Prepare and run a call; a config that the GPU refuses is out, and the next one runs."""
+        refused: frozenset[Config] = frozenset()
+        while True:
+            call = plan.prepare(Choices(forced, refused))
+            try:
+                return call(inputs, list(pointers), params, plan.out), call
+            except ConfigRefused as refusal:
+                if refusal.config is None or refusal.config in refused:
+                    raise
+                refused |= {refusal.config}
+
+    def _variant_key(self, inputs: Tensors, params: Sequence[Any]) -> tuple[Any, ...]:
+        values = {o.name: t is not None for o, t in zip(self.inputs, inputs, strict=True)}
+        for param, value in zip(self.params, params, strict=True):
+            values[param.name] = value if param.kind in ("bool", "literal") else value is not None
+        return tuple(values[name] for name in self.specialize)
+
+    def _runs_reference(self, backend: str, inputs: Tensors) -> bool:
+        """Return whether a call runs the reference; on a CPU kernels need the interpreter."""
+        if backend not in ("auto", "triton", "torch"):
+            raise ValueError(
+                f'{self.name}: backend is {backend!r}, expected "auto", "triton" or "torch"'
+            )
+        device = next(tensor.device.type for tensor in inputs if tensor is not None)
+        if device == "cuda" or (device == "cpu" and INTERPRETING):
+            return backend == "torch"
+        if backend == "triton":
+            raise ValueError(
+                f'{self.name}: backend="triton" needs tensors on a GPU, got {device}; to interpret '
+                f"kernels on a CPU set TRITON_INTERPRET=1 before triton is imported"
+            )
+        return True
+
+    def _dispatch(
+        self,
+        inputs: Tensors,
+        params: Sequence[Any],
+        out: torch.Tensor | Sequence[torch.Tensor] | None,
+        backend: str,
+    ) -> Any:
+        """Run the op as PyTorch sees it: the registered op, or the traceable reference."""
+        for operand, tensor in zip(self.inputs, inputs, strict=True):
+            if not isinstance(tensor, torch.Tensor) and not (tensor is None and operand.optional):
+                bind(self, inputs, params)  # says what is wrong
+            if backend != "torch" and self._needs_gradient(tensor):
+                raise self._no_gradient()
+        if self._runs_reference(backend, inputs) and backend == "torch":
+            binding = bind(self, inputs, params)
+            variant = self.variants[self._variant_key(inputs, params)]
+            layouts = output_layouts(self, inputs, binding)
+            results = ReferenceCall(self, variant.reference, layouts)(inputs, [], params, None)
+            result = results[0] if len(results) == 1 else tuple(results)
+        else:
+            result = self._overload(*inputs, *params)
+        if out is None:
+            return result
+        outs = self._outs(out)
+        for target, value in zip(outs, (result,) if len(outs) == 1 else result, strict=True):
+            check_out(self, target, value)
+            target.copy_(value)
+        return out
+
+    def _needs_gradient(self, tensor: torch.Tensor | None) -> bool:
+        if tensor is None:
+            return False
+        if torch.is_grad_enabled() and tensor.requires_grad:
+            return True
+        dual = not torch.compiler.is_compiling() and forward_ad._current_level >= 0
+        return dual and cast(Any, forward_ad.unpack_dual)(tensor).tangent is not None
+
+    def _no_gradient(self) -> NotImplementedError:
+        return NotImplementedError(
+            f"{self.name} has no gradient yet: call it under torch.no_grad(), detach its inputs, "
+            f'or use backend="torch"'
+        )
+
+
+def _hip_alignment(tensor: torch.Tensor) -> tuple[bool, bool]:
+    """Return what Triton's HIP backend compiles in: 16-byte alignment, and 32-bit offsets."""
+    small = tensor.untyped_storage().nbytes() < 2**31
+    return tensor.data_ptr() % 16 == 0, small
+
+
+# --- Helpers: jit functions that kernels call, the same compiled and interpreted
+#
+# No libdevice: its functions raise TypeError in the interpreter. A loop over coefficients is
+# written out, since a Python float that is assigned becomes fp32 in the interpreter.
+
+
+_INTERPRETED: tl.constexpr = tl.constexpr(triton.knobs.runtime.interpret)
+
+
+@triton.jit
+def scalar(x, FLOAT: tl.constexpr):
+    """Return a float parameter as FLOAT. For fp64 the launcher passes the bits of the double."""
+    if tl.float64 == FLOAT:
+        return tl.full((), x, tl.int64).to(tl.float64, bitcast=True)
+    else:
+        return tl.full((), x, FLOAT)
+
+
+@triton.jit
+def maximum(a, b):
+    """Return the larger, NaN if either is NaN, as in PyTorch."""
+    return tl.maximum(a, b, propagate_nan=tl.PropagateNan.ALL)
+
+
+@triton.jit
+def minimum(a, b):
+    """Return the smaller, NaN if either is NaN, as in PyTorch."""
+    return tl.minimum(a, b, propagate_nan=tl.PropagateNan.ALL)
+
+
+@triton.jit
+def nan_max(x, axis: tl.constexpr):
+    """Return the maximum over ``axis``, which stays with size 1; NaN if any is NaN."""
+    if _INTERPRETED:
+        most = tl.max(x, axis, keep_dims=True)
+        if x.dtype.is_floating():
+            nans = tl.max((x != x).to(tl.int32), axis, keep_dims=True)
+            most = tl.where(nans > 0, float("nan"), most)
+        return most.to(x.dtype)
+    else:
+        return tl.reduce(x, axis, maximum, keep_dims=True)
+
+
+@triton.jit
+def nan_min(x, axis: tl.constexpr):
+    """Return the minimum over ``axis``, which stays with size 1; NaN if any is NaN."""
+    if _INTERPRETED:
+        least = tl.min(x, axis, keep_dims=True)
+        if x.dtype.is_floating():
+            nans = tl.max((x != x).to(tl.int32), axis, keep_dims=True)
+            least = tl.where(nans > 0, float("nan"), least)
+        return least.to(x.dtype)
+    else:
+        return tl.reduce(x, axis, minimum, keep_dims=True)
+
+
+@triton.jit
+def _first_index(hit, index, axis: tl.constexpr):
+    """Return the least ``index`` where ``hit``."""
+    beyond = tl.full((), (1 << (index.dtype.primitive_bitwidth - 1)) - 1, index.dtype)
+    return tl.min(tl.where(hit, index, beyond), axis, keep_dims=True)
+
+
+@triton.jit
+def arg_max(x, index, axis: tl.constexpr):
+    """Return the first ``index`` (signed integers that broadcast with x) of the maximum.
+
+    NaN counts as the largest, as in PyTorch. ``axis`` stays with size 1.
+    """
+    return _first_index((x == nan_max(x, axis)) | (x != x), index, axis)
+
+
+@triton.jit
+def arg_min(x, index, axis: tl.constexpr):
+    """Return the first ``index`` (signed integers that broadcast with x) of the minimum.
+
+    NaN counts as the smallest, as in PyTorch. ``axis`` stays with size 1.
+    """
+    return _first_index((x == nan_min(x, axis)) | (x != x), index, axis)
+
+
+@triton.jit
+def round_even(x):
+    """Round fp32 or fp64 to the nearest integer, halves to even; the sign of zero stays.
+
+    Above 2^23 (2^52) all values are whole; below, adding that number rounds.
+    """
+    size = tl.abs(x)
+    if x.dtype == tl.float64:
+        whole = (size + 4503599627370496.0) - 4503599627370496.0
+        rounds = (size > 0.0) & (size < 4503599627370496.0)
+    else:
+        whole = (size + 8388608.0) - 8388608.0
+        rounds = (size > 0.0) & (size < 8388608.0)
+    return tl.where(rounds, tl.where(x < 0.0, -whole, whole), x)
+
+
+@triton.jit
+def _divide(a, b):
+    """Return a / b rounded once; Triton's fp32 ``/`` may be two units off."""
+    if a.dtype == tl.float64:
+        return a / b
+    else:
+        return tl.div_rn(a, b)
+
+
+@triton.jit
+def expm1(x):
+    """Return exp(x) - 1 for fp32 or fp64, precise near 0 too.
+
+    With x = k ln 2 + r, it is 2^k (exp(r) - 1) + (2^k - 1), where exp(r) - 1 is its Taylor series
+    (|r| <= 0.35). 2^k is built at half its size, since k may be one too many for the exponent.
+    """
+    if x.dtype == tl.float64:
+        inside = tl.minimum(tl.maximum(x, -50.0), 710.0)
+        k = tl.floor(inside * 1.4426950408889634 + 0.5)
+        r = (inside - k * 6.93147180369123816490e-01) - k * 1.90821492927058770002e-10
+        half = ((k.to(tl.int64) + 1022) << 52).to(tl.float64, bitcast=True)
+        series = r * (1 / 87178291200) + 1 / 6227020800
+        series = series * r + 1 / 479001600
+        series = series * r + 1 / 39916800
+        series = series * r + 1 / 3628800
+        series = series * r + 1 / 362880
+        series = series * r + 1 / 40320
+    else:
+        inside = tl.minimum(tl.maximum(x, -30.0), 89.0)
+        k = tl.floor(inside * 1.4426950408889634 + 0.5)
+        r = (inside - k * 0.693359375) + k * 2.12194440e-4
+        half = ((k.to(tl.int32) + 126) << 23).to(tl.float32, bitcast=True)
+        series = r * (1 / 362880) + 1 / 40320
+    series = series * r + 1 / 5040
+    series = series * r + 1 / 720
+    series = series * r + 1 / 120
+    series = series * r + 1 / 24
+    series = series * r + 1 / 6
+    series = series * r + 1 / 2
+    small = r + r * r * series
+    result = tl.where(k == 0.0, small, (half * small + (half - 0.5)) * 2.0)
+    return tl.where((x == 0.0) | (x != x), x, result)
+
+
+@triton.jit
+def tanh(x):
+    """Return tanh(x) for fp32 or fp64, precise near 0 too.
+
+    With e = expm1(2 |x|), it is e / (e + 2) for small x and 1 - 2 / (e + 2) for others, where the
+    error of the quotient counts less.
+    """
+    e = expm1(2.0 * tl.abs(x))
+    quotient = _divide(tl.where(e < 2.0, e, 2.0), e + 2.0)
+    size = tl.where(e < 2.0, quotient, 1.0 - quotient)
+    return tl.where((x == 0.0) | (x != x), x, tl.where(x < 0.0, -size, size))
+
+
+@triton.jit
+def log1p(x):
+    """Return log(1 + x) for fp32 or fp64, precise near 0 too.
+
+    u = 1 + x rounds; what it loses is kept in c. With u = 2^k (1 + f) and s = f / (2 + f),
+    log(1 + f) is f - s (f - R), R = 2 s^2 / 3 + 2 s^4 / 5 + ... (the series of atanh; |s| <= 0.172).
+    """
+    u = 1.0 + x
+    c = tl.where(x < 1.0, x - (u - 1.0), 1.0 - (u - x))
+    if x.dtype == tl.float64:
+        bits = u.to(tl.int64, bitcast=True)
+        exponent = (bits - 0x3FE6A09E667F3BCD) >> 52
+        f = (bits - (exponent << 52)).to(tl.float64, bitcast=True) - 1.0
+        k = exponent.to(tl.float64)
+        whole = k * 6.93147180369123816490e-01
+        rest = k * 1.90821492927058770002e-10 + c / u
+        s = f / (f + 2.0)
+        t = s * s
+        series = t * (2 / 21) + 2 / 19
+        series = series * t + 2 / 17
+        series = series * t + 2 / 15
+        series = series * t + 2 / 13
+        series = series * t + 2 / 11
+        series = series * t + 2 / 9
+    else:
+        bits = u.to(tl.int32, bitcast=True)
+        exponent = (bits - 0x3F3504F3) >> 23
+        f = (bits - (exponent << 23)).to(tl.float32, bitcast=True) - 1.0
+        k = exponent.to(tl.float32)
+        whole = k * 0.693359375
+        rest = k * -2.12194440e-4 + c / u
+        s = f / (f + 2.0)
+        t = s * s
+        series = t * (2 / 11) + 2 / 9
+    series = series * t + 2 / 7
+    series = series * t + 2 / 5
+    series = series * t + 2 / 3
+    result = whole + (f - (s * (f - t * series) - rest))
+    result = tl.where(x == -1.0, float("-inf"), tl.where(x < -1.0, float("nan"), result))
+    return tl.where((x == 0.0) | (x != x) | (x == float("inf")), x, result)
+
+
+# --- Narrowing: a computed value to a storage dtype
+
+
+@triton.constexpr_function
+def _most(dtype):
+    """Return the largest finite value of an fp8 type."""
+    if dtype == tl.float8e4nv:
+        return 448.0
+    return 240.0 if dtype == tl.float8e4b8 else 57344.0
+
+
+@triton.constexpr_function
+def _lowest(dtype):
+    """Return the lowest value of an integer type."""
+    return -(1 << (dtype.primitive_bitwidth - 1)) if dtype.is_int_signed() else 0
+
+
+@triton.constexpr_function
+def _highest(dtype):
+    """Return the highest value of an integer type."""
+    return (1 << (dtype.primitive_bitwidth - dtype.is_int_signed())) - 1
+
+
+@triton.jit
+def narrow(x, dtype: tl.constexpr):
+    """Return ``x`` in a storage dtype.
+
+    Float to float rounds to nearest even, from fp64 through fp32 to what is narrower; fp8
+    saturates, infinities too. Float to integer truncates and saturates, NaN gives 0. Integers
+    wrap. NaN stays NaN. Anything but 0 is True.
+    """
+    if x.dtype == dtype:
+        return x
+    elif dtype == tl.int1:
+        return x != 0
+    elif dtype.is_int():
+        if x.dtype.is_floating():
+            return _saturate(x, dtype)
+        else:
+            return x.to(dtype)
+    elif dtype.primitive_bitwidth >= 32:
+        return x.to(dtype)
+    elif dtype.is_fp8():
+        return _to_fp8(x.to(tl.float32), dtype)
+    elif dtype == tl.bfloat16:
+        return _to_bf16(x.to(tl.float32))
+    else:
+        return x.to(tl.float32).to(dtype)
+
+
+@triton.jit
+def _saturate(x, dtype: tl.constexpr):
+    """Truncate a float to an integer type. The bounds are powers of two, so floats hold them."""
+    lowest: tl.constexpr = _lowest(dtype)
+    highest: tl.constexpr = _highest(dtype)
+    below: tl.constexpr = lowest * 1.0
+    above: tl.constexpr = (highest + 1) * 1.0
+    whole = tl.where((x >= below) & (x < above), x, 0.0).to(dtype)
+    return tl.where(x >= above, highest, tl.where(x < below, lowest, whole))
+
+
+@triton.jit
+def _to_bf16(x):
+    """Round fp32 to bf16. The interpreter truncates, so there it is done on the bits."""
+    if _INTERPRETED:
+        bits = x.to(tl.uint32, bitcast=True)
+        bits = tl.where(x != x, 0x7FC00000, bits + 0x7FFF + ((bits >> 16) & 1))
+        return (bits >> 16).to(tl.uint16).to(tl.bfloat16, bitcast=True)
+    else:
+        return x.to(tl.bfloat16)
+
+
+@triton.jit
+def _to_fp8(x, dtype: tl.constexpr):
+    """Round fp32 to fp8 and saturate. Triton 3.6 has no cast from fp32 to e5m2 before sm_89."""
+    most: tl.constexpr = _most(dtype)
+    x = tl.where(x > most, most, tl.where(x < -most, -most, x))
+    if _INTERPRETED or dtype == tl.float8e5:
+        return _fp8_bits(x, dtype).to(dtype, bitcast=True)
+    else:
+        return x.to(dtype)
+
+
+@triton.jit
+def _fp8_bits(x, dtype: tl.constexpr):
+    """Return the bits of fp32 ``x``, in range, as fp8: the interpreter's own cast loses carries.
+
+    Normal values round by an addition below the kept mantissa, then change their bias. For others
+    an fp32 whose last place is one unit of theirs is added, and the mantissa counts the units.
+    """
+    mantissa: tl.constexpr = dtype.fp_mantissa_width
+    bias: tl.constexpr = dtype.exponent_bias
+    drop: tl.constexpr = 23 - mantissa
+    units: tl.constexpr = 2.0 ** (24 - bias - mantissa)
+    size = tl.abs(x)
+    bits = size.to(tl.int32, bitcast=True)
+    kept = (bits + ((1 << (drop - 1)) - 1) + ((bits >> drop) & 1)) >> drop
+    normal = kept - ((127 - bias) << mantissa)
+    counted = (size + units).to(tl.int32, bitcast=True) & 0x7FFFFF
+    code = tl.where(size < 2.0 ** (1 - bias), counted, normal)
+    negative = x.to(tl.int32, bitcast=True) < 0
+    if dtype == tl.float8e4b8 or dtype == tl.float8e5b16:
+        negative = negative & (code > 0)  # these have no -0: its code is NaN
+        code = tl.where(x != x, 0x80, tl.where(negative, code | 0x80, code))
+    else:
+        code = tl.where(x != x, 0x7F, tl.where(negative, code | 0x80, code))
+    return code.to(tl.uint8)
+
+
+# --- Random numbers: Philox 4x32-10 (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3")
+
+
+@triton.jit
+def uniform(seed, position):
+    """Return fp32 in [0, 1) for an integer seed (64 bits) and non-negative positions.
+
+    The key is the seed, the counter position // 4; the word position % 4 gives its top 24 bits.
+    """
+    position = position.to(tl.uint64)
+    key = tl.full((), seed, tl.uint64)
+    key_0 = key.to(tl.uint32)
+    key_1 = (key >> 32).to(tl.uint32)
+    counter = position >> 2
+    word_0 = counter.to(tl.uint32)
+    word_1 = (counter >> 32).to(tl.uint32)
+    word_2 = word_0 & 0
+    word_3 = word_0 & 0
+    first = tl.full((), 0xD2511F53, tl.uint32)
+    second = tl.full((), 0xCD9E8D57, tl.uint32)
+    for _ in tl.static_range(10):
+        high_0 = tl.umulhi(word_0, first)
+        high_2 = tl.umulhi(word_2, second)
+        low_0 = tl.mul(word_0, first, sanitize_overflow=False)
+        low_2 = tl.mul(word_2, second, sanitize_overflow=False)
+        word_0 = high_2 ^ word_1 ^ key_0
+        word_2 = high_0 ^ word_3 ^ key_1
+        word_1 = low_2
+        word_3 = low_0
+        key_0 = tl.add(key_0, tl.full((), 0x9E3779B9, tl.uint32), sanitize_overflow=False)
+        key_1 = tl.add(key_1, tl.full((), 0xBB67AE85, tl.uint32), sanitize_overflow=False)
+    lane = position & 3
+    low_half = tl.where(lane == 0, word_0, word_1)
+    word = tl.where(lane < 2, low_half, tl.where(lane == 2, word_2, word_3))
+    return (word >> 8).to(tl.int32).to(tl.float32) * 5.9604644775390625e-08
+
+
+def uniform_reference(seed: int, position: torch.Tensor) -> torch.Tensor:
+    """Return the same bits as ``uniform``: fp32 of the shape of ``position`` (an integer tensor)."""
+    counter = position.long() >> 2
+    zeros = torch.zeros_like(counter)
+    words = _philox((counter & 0xFFFFFFFF, counter >> 32, zeros, zeros), seed)
+    word = torch.stack(words).gather(0, (position.long() & 3)[None])[0]
+    return (word >> 8).float() * 2.0**-24
+
+
+def _philox(words: tuple[torch.Tensor, ...], seed: int) -> tuple[torch.Tensor, ...]:
+    """Return Philox 4x32-10 of a counter of four 32-bit words, each in an int64 tensor."""
+    keys = (seed & 0xFFFFFFFF, (seed >> 32) & 0xFFFFFFFF)
+    for _ in range(10):
+        product_0, product_2 = words[0] * 0xD2511F53, words[2] * 0xCD9E8D57  # mod 2^64
+        words = (
+            ((product_2 >> 32) ^ words[1] ^ keys[0]) & 0xFFFFFFFF,
+            product_2 & 0xFFFFFFFF,
+            ((product_0 >> 32) ^ words[3] ^ keys[1]) & 0xFFFFFFFF,
+            product_0 & 0xFFFFFFFF,
+        )
+        keys = ((keys[0] + 0x9E3779B9) & 0xFFFFFFFF, (keys[1] + 0xBB67AE85) & 0xFFFFFFFF)
+    return words
+
+
+# --- Online reductions: states of lanes (a column), a step for a block of values, and their join
+
+
+@triton.jit
+def logsumexp_step(top, total, x):
+    """Take a block into running maxima and sums of exp(x - top).
+
+    The maximum is taken once for all values of a lane, so that one more exponential serves them
+    all; `top` starts at the lowest fp32, not at -inf, so that no difference is NaN.
+    """
+    new_top = maximum(top, nan_max(x, 1))
+    kept = total * tl.exp(top - new_top)
+    return new_top, kept + tl.sum(tl.exp(x - new_top), axis=1, keep_dims=True)
+
+
+@triton.jit
+def logsumexp_end(top, total):
+    """Join the states of all lanes."""
+    row_top = nan_max(top, 0)
+    return row_top, tl.sum(total * tl.exp(top - row_top), axis=0, keep_dims=True)
+
+
+@triton.jit
+def welford_step(mean, spread, count, x, valid):
+    """Take a block into running means and sums of squared distances (Chan et al., 1979)."""
+    added = tl.sum(tl.where(valid, 1.0, 0.0).to(mean.dtype), axis=1, keep_dims=True)
+    block_mean = tl.sum(tl.where(valid, x, 0.0), axis=1, keep_dims=True) / tl.maximum(added, 1.0)
+    distance = tl.where(valid, x - block_mean, 0.0)
+    total = count + added
+    step = block_mean - mean
+    share = added / tl.maximum(total, 1.0)
+    new_spread = spread + tl.sum(distance * distance, axis=1, keep_dims=True)
+    return mean + step * share, new_spread + step * step * count * share, total
+
+
+@triton.jit
+def welford_end(mean, spread, count):
+    """Join the states of all lanes."""
+    total = tl.sum(count, axis=0, keep_dims=True)
+    row_mean = tl.sum(mean * count, axis=0, keep_dims=True) / tl.maximum(total, 1.0)
+    distance = mean - row_mean
+    row_spread = tl.sum(spread + count * distance * distance, axis=0, keep_dims=True)
+    return row_mean, row_spread, total
+
+
+# --- Arithmetic that Python has and Triton lacks
+
+
+@triton.jit
+def floor_divide(a, b):
+    """Return the quotient rounded down, as Python does; Triton's integers round to zero."""
+    if (a * b).dtype.is_floating():
+        return tl.floor(a / b)
+    else:
+        quotient = a // b
+        return tl.where((a % b != 0) & ((a < 0) != (b < 0)), quotient - 1, quotient)
+
+
+@triton.jit
+def floor_mod(a, b):
+    """Return the remainder with the sign of b, as Python does."""
+    if (a * b).dtype.is_floating():
+        return a - tl.floor(a / b) * b
+    else:
+        rest = a % b
+        return tl.where((rest != 0) & ((rest < 0) != (b < 0)), rest + b, rest)
+
+
+@triton.jit
+def power(x, y):
+    """Return x to the y, in fp64 inside: the exponent multiplies the error of a logarithm."""
+    wide = (x + 0.0 * y).to(tl.float64)
+    exponent = (y + 0.0 * x).to(tl.float64)
+    size = tl.exp2(exponent * tl.log2(tl.abs(wide)))
+    whole = exponent == tl.floor(exponent)
+    odd = whole & (tl.floor(exponent * 0.5) * 2.0 != exponent)
+    signed = tl.where(odd, -size, size)
+    result = tl.where(wide < 0.0, tl.where(whole, signed, float("nan")), size)
+    result = tl.where((exponent == 0.0) | (wide == 1.0), 1.0, result)
+    return result.to((x + 0.0 * y).dtype)
+
+
+# --- Eager helpers: what the references use besides torch itself
+
+
+def widen(x: torch.Tensor, compute: torch.dtype | None) -> torch.Tensor:
+    """Return ``x`` in the type of arithmetic; as it is if that is None."""
+    return x if compute is None else x.to(compute)
+
+
+def convert(x: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
+    """Return ``x`` in a storage type: floats saturate into integers (truncated) and fp8."""
+    if not x.dtype.is_floating_point:
+        return x.to(dtype)
+    if dtype.itemsize == 1 and dtype.is_floating_point:
+        limit = torch.finfo(dtype).max
+        return x.clamp(-limit, limit).to(dtype)
+    if dtype.is_floating_point or dtype == torch.bool:
+        return x.to(dtype)
+    limits = torch.iinfo(dtype)
+    wide = torch.nan_to_num(x, nan=0.0).double()
+    whole = wide.clamp(float(limits.min), float(limits.max)).trunc()
+    if dtype != torch.int64:
+        return whole.to(dtype)
+    top = whole >= 2.0**63
+    return torch.where(top, limits.max, torch.where(top, 0.0, whole).to(dtype))
+
+
+def scalar_tensor(value: Any, device: torch.device, compute: torch.dtype | None) -> torch.Tensor:
+    """Return a number as a tensor of the type of arithmetic; a truth value stays one."""
+    dtype = torch.bool if isinstance(value, bool) else compute or torch.float32
+    return torch.tensor(value, dtype=dtype, device=device)
+
+
+def take_last(x: torch.Tensor, index: torch.Tensor | int) -> torch.Tensor:
+    """Return ``x`` at ``index`` of its last axis; out of range gives 0.
+
+    The other axes of ``x`` broadcast with those of ``index``.
+    """
+    at = torch.as_tensor(index, device=x.device).long()
+    shape = torch.broadcast_shapes(x.shape[:-1], at.shape)
+    inside = (at >= 0) & (at < x.shape[-1])
+    if x.shape[-1] == 0:
+        return x.new_zeros(shape)
+    places = at.clamp(0, x.shape[-1] - 1).expand(shape).unsqueeze(-1)
+    found = torch.gather(x.expand(*shape, x.shape[-1]), -1, places).squeeze(-1)
+    return torch.where(inside, found, torch.zeros((), dtype=x.dtype, device=x.device))
+
+
+def finite_max(x: torch.Tensor, axes: Any, *, keepdim: bool = False) -> torch.Tensor:
+    """Return the maximum over ``axes``, and 0 where it is -inf."""
+    top = x.amax(axes, keepdim=keepdim)
+    return torch.where(top == -torch.inf, torch.zeros_like(top), top)
+
+
+def positions(device: torch.device, *sizes: int) -> torch.Tensor:
+    """Return the row-major position of each element of a tensor of these sizes."""
+    total = 1
+    for size in sizes:
+        total *= size
+    return torch.arange(total, device=device).view(sizes)
+
+
+# --- Costs: which config and schedule a shape gets
+
+
+def flat_cost(config: Config, target: Target, elements: int) -> float:
+    """Return the predicted cost of an elementwise config."""
+    return 0.0
+
+
+def block_cost(config: Config, target: Target, rows: int, width: int) -> float:
+    """Return the predicted cost of holding rows of ``width`` columns in registers."""
+    return 0.0 if config["TILE"] >= width else math.inf
+
+
+def loop_cost(config: Config, target: Target, rows: int, columns: int) -> float:
+    """Return the predicted cost of sweeping over rows of ``columns`` columns."""
+    return 0.0
+
+
+def splits_pay(target: Target, rows: int, columns: int) -> bool:
+    """Return whether rows are too few, and long enough, to be shared by several programs."""
+    return rows * 4 <= target.multiprocessors and columns > 65_536
+
+
+def split_row(target: Target, rows: int, columns: int, tile: int) -> tuple[int, int]:
+    """Return how many programs share a row, and how many columns each takes."""
+    wanted = max(1, 4 * target.multiprocessors // max(1, rows))
+    chunk = tile * max(1, cdiv(columns, wanted * tile))
+    return cdiv(columns, chunk), chunk
+
+
+def tile_shape(axes: Axes, elements: int) -> tuple[int, int]:
+    """Return the sizes of a tile of about ``elements`` over the last two axes.
+
+    Where a tensor is contiguous along the other of the two, tiles are square, so that its
+    accesses too cover whole cache lines.
+    """
+    rows, columns = axes.sizes[2], axes.sizes[3]
+    crossed = any(strides[2] == 1 and rows > 1 for strides in axes.by_tensor.values())
+    widest = max(1, math.isqrt(elements)) if crossed else elements
+    block_1 = min(next_power_of_2(columns), next_power_of_2(widest))
+    return min(next_power_of_2(rows), max(1, elements // block_1)), block_1

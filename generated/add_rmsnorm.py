@@ -1,0 +1,780 @@
+"""Add the residual stream, then RMS-normalise each row.
+
+y normalises the unrounded sum; h is that sum as it is stored, rounded.
+
+Built by tilegen 0.1.0 from specs/add_rmsnorm.py (spec 76e34d14, templates 6fdcd96c).
+Rebuild with `tilegen build`; edits are overwritten.
+
+"""
+
+import torch
+import triton
+import triton.language as tl
+
+from ._runtime import (
+    Call,
+    Config,
+    Kernel,
+    Launch,
+    Op,
+    Operand,
+    Output,
+    Param,
+    Step,
+    Variant,
+    block_cost,
+    cdiv,
+    fold,
+    loop_cost,
+    minimum,
+    narrow,
+    next_power_of_2,
+    scalar,
+    split_row,
+    splits_pay,
+    widen,
+)
+
+#: Columns that one program holds in registers; wider rows are swept block by block.
+WIDEST_BLOCK = 32768
+
+#: Configs of the block kernels.
+BLOCK_CONFIGS = {
+    ("sm_80", 2): (
+        Config(TILE=1024, num_warps=2),  # 0 B shared
+        Config(TILE=2048, num_warps=4),  # 0 B shared
+        Config(TILE=4096, num_warps=4),  # 0 B shared
+        Config(TILE=8192, num_warps=8),  # 0 B shared
+        Config(TILE=16384, num_warps=16),  # 0 B shared
+        Config(TILE=32768, num_warps=16),  # 0 B shared
+    ),
+    ("sm_80", 4): (
+        Config(TILE=1024, num_warps=2),  # 0 B shared
+        Config(TILE=2048, num_warps=4),  # 0 B shared
+        Config(TILE=4096, num_warps=4),  # 0 B shared
+        Config(TILE=8192, num_warps=8),  # 0 B shared
+        Config(TILE=16384, num_warps=16),  # 0 B shared
+        Config(TILE=32768, num_warps=16),  # 0 B shared
+    ),
+    ("sm_90", 2): (
+        Config(TILE=1024, num_warps=2),  # 0 B shared
+        Config(TILE=2048, num_warps=4),  # 0 B shared
+        Config(TILE=4096, num_warps=4),  # 0 B shared
+        Config(TILE=8192, num_warps=8),  # 0 B shared
+        Config(TILE=16384, num_warps=16),  # 0 B shared
+        Config(TILE=32768, num_warps=16),  # 0 B shared
+    ),
+    ("sm_90", 4): (
+        Config(TILE=1024, num_warps=2),  # 0 B shared
+        Config(TILE=2048, num_warps=4),  # 0 B shared
+        Config(TILE=4096, num_warps=4),  # 0 B shared
+        Config(TILE=8192, num_warps=8),  # 0 B shared
+        Config(TILE=16384, num_warps=16),  # 0 B shared
+        Config(TILE=32768, num_warps=16),  # 0 B shared
+    ),
+    ("sm_100", 2): (
+        Config(TILE=1024, num_warps=2),  # 0 B shared
+        Config(TILE=2048, num_warps=4),  # 0 B shared
+        Config(TILE=4096, num_warps=4),  # 0 B shared
+        Config(TILE=8192, num_warps=8),  # 0 B shared
+        Config(TILE=16384, num_warps=16),  # 0 B shared
+        Config(TILE=32768, num_warps=16),  # 0 B shared
+    ),
+    ("sm_100", 4): (
+        Config(TILE=1024, num_warps=2),  # 0 B shared
+        Config(TILE=2048, num_warps=4),  # 0 B shared
+        Config(TILE=4096, num_warps=4),  # 0 B shared
+        Config(TILE=8192, num_warps=8),  # 0 B shared
+        Config(TILE=16384, num_warps=16),  # 0 B shared
+        Config(TILE=32768, num_warps=16),  # 0 B shared
+    ),
+    ("sm_89", 2): (
+        Config(TILE=1024, num_warps=2),  # 0 B shared
+        Config(TILE=2048, num_warps=4),  # 0 B shared
+        Config(TILE=4096, num_warps=4),  # 0 B shared
+        Config(TILE=8192, num_warps=8),  # 0 B shared
+        Config(TILE=16384, num_warps=16),  # 0 B shared
+        Config(TILE=32768, num_warps=16),  # 0 B shared
+    ),
+    ("sm_89", 4): (
+        Config(TILE=1024, num_warps=2),  # 0 B shared
+        Config(TILE=2048, num_warps=4),  # 0 B shared
+        Config(TILE=4096, num_warps=4),  # 0 B shared
+        Config(TILE=8192, num_warps=8),  # 0 B shared
+        Config(TILE=16384, num_warps=16),  # 0 B shared
+        Config(TILE=32768, num_warps=16),  # 0 B shared
+    ),
+    ("sm_86", 2): (
+        Config(TILE=1024, num_warps=2),  # 0 B shared
+        Config(TILE=2048, num_warps=4),  # 0 B shared
+        Config(TILE=4096, num_warps=4),  # 0 B shared
+        Config(TILE=8192, num_warps=8),  # 0 B shared
+        Config(TILE=16384, num_warps=16),  # 0 B shared
+        Config(TILE=32768, num_warps=16),  # 0 B shared
+    ),
+    ("sm_86", 4): (
+        Config(TILE=1024, num_warps=2),  # 0 B shared
+        Config(TILE=2048, num_warps=4),  # 0 B shared
+        Config(TILE=4096, num_warps=4),  # 0 B shared
+        Config(TILE=8192, num_warps=8),  # 0 B shared
+        Config(TILE=16384, num_warps=16),  # 0 B shared
+        Config(TILE=32768, num_warps=16),  # 0 B shared
+    ),
+    ("sm_120", 2): (
+        Config(TILE=1024, num_warps=2),  # 0 B shared
+        Config(TILE=2048, num_warps=4),  # 0 B shared
+        Config(TILE=4096, num_warps=4),  # 0 B shared
+        Config(TILE=8192, num_warps=8),  # 0 B shared
+        Config(TILE=16384, num_warps=16),  # 0 B shared
+        Config(TILE=32768, num_warps=16),  # 0 B shared
+    ),
+    ("sm_120", 4): (
+        Config(TILE=1024, num_warps=2),  # 0 B shared
+        Config(TILE=2048, num_warps=4),  # 0 B shared
+        Config(TILE=4096, num_warps=4),  # 0 B shared
+        Config(TILE=8192, num_warps=8),  # 0 B shared
+        Config(TILE=16384, num_warps=16),  # 0 B shared
+        Config(TILE=32768, num_warps=16),  # 0 B shared
+    ),
+    ("gfx90a", 2): (
+        Config(TILE=1024, num_warps=2),  # 0 B shared
+        Config(TILE=2048, num_warps=4),  # 0 B shared
+        Config(TILE=4096, num_warps=4),  # 0 B shared
+        Config(TILE=8192, num_warps=8),  # 0 B shared
+        Config(TILE=16384, num_warps=16),  # 0 B shared
+        Config(TILE=32768, num_warps=16),  # 0 B shared
+    ),
+    ("gfx90a", 4): (
+        Config(TILE=1024, num_warps=2),  # 0 B shared
+        Config(TILE=2048, num_warps=4),  # 0 B shared
+        Config(TILE=4096, num_warps=4),  # 0 B shared
+        Config(TILE=8192, num_warps=8),  # 0 B shared
+        Config(TILE=16384, num_warps=16),  # 0 B shared
+        Config(TILE=32768, num_warps=16),  # 0 B shared
+    ),
+    ("gfx942", 2): (
+        Config(TILE=1024, num_warps=2),  # 0 B shared
+        Config(TILE=2048, num_warps=4),  # 0 B shared
+        Config(TILE=4096, num_warps=4),  # 0 B shared
+        Config(TILE=8192, num_warps=8),  # 0 B shared
+        Config(TILE=16384, num_warps=16),  # 0 B shared
+        Config(TILE=32768, num_warps=16),  # 0 B shared
+    ),
+    ("gfx942", 4): (
+        Config(TILE=1024, num_warps=2),  # 0 B shared
+        Config(TILE=2048, num_warps=4),  # 0 B shared
+        Config(TILE=4096, num_warps=4),  # 0 B shared
+        Config(TILE=8192, num_warps=8),  # 0 B shared
+        Config(TILE=16384, num_warps=16),  # 0 B shared
+        Config(TILE=32768, num_warps=16),  # 0 B shared
+    ),
+    ("gfx950", 2): (
+        Config(TILE=1024, num_warps=2),  # 0 B shared
+        Config(TILE=2048, num_warps=4),  # 0 B shared
+        Config(TILE=4096, num_warps=4),  # 0 B shared
+        Config(TILE=8192, num_warps=8),  # 0 B shared
+        Config(TILE=16384, num_warps=16),  # 0 B shared
+        Config(TILE=32768, num_warps=16),  # 0 B shared
+    ),
+    ("gfx950", 4): (
+        Config(TILE=1024, num_warps=2),  # 0 B shared
+        Config(TILE=2048, num_warps=4),  # 0 B shared
+        Config(TILE=4096, num_warps=4),  # 0 B shared
+        Config(TILE=8192, num_warps=8),  # 0 B shared
+        Config(TILE=16384, num_warps=16),  # 0 B shared
+        Config(TILE=32768, num_warps=16),  # 0 B shared
+    ),
+}
+
+#: Configs of the loop kernels.
+LOOP_CONFIGS = {
+    ("sm_80", 2): (
+        Config(TILE=4096, num_warps=4),  # 0 B shared
+        Config(TILE=8192, num_warps=8),  # 0 B shared
+        Config(TILE=16384, num_warps=16),  # 0 B shared
+    ),
+    ("sm_80", 4): (
+        Config(TILE=4096, num_warps=4),  # 0 B shared
+        Config(TILE=8192, num_warps=8),  # 0 B shared
+        Config(TILE=16384, num_warps=16),  # 0 B shared
+    ),
+    ("sm_90", 2): (
+        Config(TILE=4096, num_warps=4),  # 0 B shared
+        Config(TILE=8192, num_warps=8),  # 0 B shared
+        Config(TILE=16384, num_warps=16),  # 0 B shared
+    ),
+    ("sm_90", 4): (
+        Config(TILE=4096, num_warps=4),  # 0 B shared
+        Config(TILE=8192, num_warps=8),  # 0 B shared
+        Config(TILE=16384, num_warps=16),  # 0 B shared
+    ),
+    ("sm_100", 2): (
+        Config(TILE=4096, num_warps=4),  # 0 B shared
+        Config(TILE=8192, num_warps=8),  # 0 B shared
+        Config(TILE=16384, num_warps=16),  # 0 B shared
+    ),
+    ("sm_100", 4): (
+        Config(TILE=4096, num_warps=4),  # 0 B shared
+        Config(TILE=8192, num_warps=8),  # 0 B shared
+        Config(TILE=16384, num_warps=16),  # 0 B shared
+    ),
+    ("sm_89", 2): (
+        Config(TILE=4096, num_warps=4),  # 0 B shared
+        Config(TILE=8192, num_warps=8),  # 0 B shared
+        Config(TILE=16384, num_warps=16),  # 0 B shared
+    ),
+    ("sm_89", 4): (
+        Config(TILE=4096, num_warps=4),  # 0 B shared
+        Config(TILE=8192, num_warps=8),  # 0 B shared
+        Config(TILE=16384, num_warps=16),  # 0 B shared
+    ),
+    ("sm_86", 2): (
+        Config(TILE=4096, num_warps=4),  # 0 B shared
+        Config(TILE=8192, num_warps=8),  # 0 B shared
+        Config(TILE=16384, num_warps=16),  # 0 B shared
+    ),
+    ("sm_86", 4): (
+        Config(TILE=4096, num_warps=4),  # 0 B shared
+        Config(TILE=8192, num_warps=8),  # 0 B shared
+        Config(TILE=16384, num_warps=16),  # 0 B shared
+    ),
+    ("sm_120", 2): (
+        Config(TILE=4096, num_warps=4),  # 0 B shared
+        Config(TILE=8192, num_warps=8),  # 0 B shared
+        Config(TILE=16384, num_warps=16),  # 0 B shared
+    ),
+    ("sm_120", 4): (
+        Config(TILE=4096, num_warps=4),  # 0 B shared
+        Config(TILE=8192, num_warps=8),  # 0 B shared
+        Config(TILE=16384, num_warps=16),  # 0 B shared
+    ),
+    ("gfx90a", 2): (
+        Config(TILE=4096, num_warps=4),  # 0 B shared
+        Config(TILE=8192, num_warps=8),  # 0 B shared
+        Config(TILE=16384, num_warps=16),  # 0 B shared
+    ),
+    ("gfx90a", 4): (
+        Config(TILE=4096, num_warps=4),  # 0 B shared
+        Config(TILE=8192, num_warps=8),  # 0 B shared
+        Config(TILE=16384, num_warps=16),  # 0 B shared
+    ),
+    ("gfx942", 2): (
+        Config(TILE=4096, num_warps=4),  # 0 B shared
+        Config(TILE=8192, num_warps=8),  # 0 B shared
+        Config(TILE=16384, num_warps=16),  # 0 B shared
+    ),
+    ("gfx942", 4): (
+        Config(TILE=4096, num_warps=4),  # 0 B shared
+        Config(TILE=8192, num_warps=8),  # 0 B shared
+        Config(TILE=16384, num_warps=16),  # 0 B shared
+    ),
+    ("gfx950", 2): (
+        Config(TILE=4096, num_warps=4),  # 0 B shared
+        Config(TILE=8192, num_warps=8),  # 0 B shared
+        Config(TILE=16384, num_warps=16),  # 0 B shared
+    ),
+    ("gfx950", 4): (
+        Config(TILE=4096, num_warps=4),  # 0 B shared
+        Config(TILE=8192, num_warps=8),  # 0 B shared
+        Config(TILE=16384, num_warps=16),  # 0 B shared
+    ),
+}
+
+
+@triton.jit
+def _add_rmsnorm_block(
+    x_ptr,
+    residual_ptr,
+    weight_ptr,
+    y_ptr,
+    h_ptr,
+    M,
+    ROWS_1,
+    ROWS_2,
+    N,
+    x_row_0,
+    x_row_1,
+    x_row_2,
+    x_col,
+    residual_row_0,
+    residual_row_1,
+    residual_row_2,
+    residual_col,
+    weight_col,
+    y_row_0,
+    y_row_1,
+    y_row_2,
+    y_col,
+    h_row_0,
+    h_row_1,
+    h_row_2,
+    h_col,
+    eps,
+    BLOCK_M: tl.constexpr,
+    BLOCK_N: tl.constexpr,
+    INT: tl.constexpr,
+    FLOAT: tl.constexpr,
+):
+    """A program holds BLOCK_M whole rows in registers."""
+    rows = tl.program_id(0).to(INT) * BLOCK_M + tl.arange(0, BLOCK_M)[:, None]
+    cols = tl.arange(0, BLOCK_N)[None, :]
+    in_cols = cols < N
+    in_rows = rows < M
+    row_2 = rows % ROWS_2
+    row_1 = rows // ROWS_2 % ROWS_1
+    row_0 = rows // ROWS_2 // ROWS_1
+    x_rows = x_ptr + row_0 * x_row_0 + row_1 * x_row_1 + row_2 * x_row_2
+    residual_rows = (
+        residual_ptr + row_0 * residual_row_0 + row_1 * residual_row_1 + row_2 * residual_row_2
+    )
+    y_rows = y_ptr + row_0 * y_row_0 + row_1 * y_row_1 + row_2 * y_row_2
+    h_rows = h_ptr + row_0 * h_row_0 + row_1 * h_row_1 + row_2 * h_row_2
+
+    eps = scalar(eps, FLOAT)
+
+    x = tl.load(
+        x_rows + cols * x_col, mask=in_rows & in_cols, other=0.0, eviction_policy="evict_first"
+    ).to(FLOAT)
+    residual = tl.load(
+        residual_rows + cols * residual_col,
+        mask=in_rows & in_cols,
+        other=0.0,
+        eviction_policy="evict_first",
+    ).to(FLOAT)
+    # h = x + residual
+    h = x + residual
+    # rstd = rsqrt(mean(h * h) + eps)
+    row_sum = tl.sum(h * h, axis=1, keep_dims=True)
+    rstd = tl.rsqrt(row_sum / N + eps)
+    weight = tl.load(
+        weight_ptr + cols * weight_col, mask=in_cols, other=0.0, eviction_policy="evict_last"
+    ).to(FLOAT)
+    # y = h * rstd * weight
+    y = h * rstd * weight
+    tl.store(y_rows + cols * y_col, narrow(y, y_ptr.dtype.element_ty), mask=in_rows & in_cols)
+    tl.store(h_rows + cols * h_col, narrow(h, h_ptr.dtype.element_ty), mask=in_rows & in_cols)
+
+
+@triton.jit
+def _add_rmsnorm_loop(
+    x_ptr,
+    residual_ptr,
+    weight_ptr,
+    y_ptr,
+    h_ptr,
+    M,
+    ROWS_1,
+    ROWS_2,
+    N,
+    x_row_0,
+    x_row_1,
+    x_row_2,
+    x_col,
+    residual_row_0,
+    residual_row_1,
+    residual_row_2,
+    residual_col,
+    weight_col,
+    y_row_0,
+    y_row_1,
+    y_row_2,
+    y_col,
+    h_row_0,
+    h_row_1,
+    h_row_2,
+    h_col,
+    eps,
+    LANES: tl.constexpr,
+    VECTOR: tl.constexpr,
+    INT: tl.constexpr,
+    FLOAT: tl.constexpr,
+):
+    """A program goes over one row 2 times, block by block."""
+    rows = tl.program_id(0).to(INT) + tl.arange(0, 1)[:, None]
+    lane = tl.arange(0, LANES)[:, None] * VECTOR + tl.arange(0, VECTOR)[None, :]
+    row_2 = rows % ROWS_2
+    row_1 = rows // ROWS_2 % ROWS_1
+    row_0 = rows // ROWS_2 // ROWS_1
+    x_rows = x_ptr + row_0 * x_row_0 + row_1 * x_row_1 + row_2 * x_row_2
+    residual_rows = (
+        residual_ptr + row_0 * residual_row_0 + row_1 * residual_row_1 + row_2 * residual_row_2
+    )
+    y_rows = y_ptr + row_0 * y_row_0 + row_1 * y_row_1 + row_2 * y_row_2
+    h_rows = h_ptr + row_0 * h_row_0 + row_1 * h_row_1 + row_2 * h_row_2
+
+    eps = scalar(eps, FLOAT)
+
+    total = tl.full((LANES, 1), 0.0, FLOAT)
+    for start in range(0, N, LANES * VECTOR):
+        cols = start + lane
+        in_cols = cols < N
+        x = tl.load(
+            x_rows + cols * x_col, mask=in_cols, other=0.0, eviction_policy="evict_last"
+        ).to(FLOAT)
+        residual = tl.load(
+            residual_rows + cols * residual_col,
+            mask=in_cols,
+            other=0.0,
+            eviction_policy="evict_last",
+        ).to(FLOAT)
+        # h = x + residual
+        h = x + residual
+        # rstd = rsqrt(mean(h * h) + eps)
+        total = total + tl.sum(h * h, axis=1, keep_dims=True)
+
+    row_sum = tl.sum(total, axis=0, keep_dims=True)
+
+    rstd = tl.rsqrt(row_sum / N + eps)
+
+    for start in range(0, N, LANES * VECTOR):
+        cols = start + lane
+        in_cols = cols < N
+        x = tl.load(
+            x_rows + cols * x_col, mask=in_cols, other=0.0, eviction_policy="evict_first"
+        ).to(FLOAT)
+        residual = tl.load(
+            residual_rows + cols * residual_col,
+            mask=in_cols,
+            other=0.0,
+            eviction_policy="evict_first",
+        ).to(FLOAT)
+        h = x + residual
+        weight = tl.load(
+            weight_ptr + cols * weight_col, mask=in_cols, other=0.0, eviction_policy="evict_last"
+        ).to(FLOAT)
+        # y = h * rstd * weight
+        y = h * rstd * weight
+        tl.store(y_rows + cols * y_col, narrow(y, y_ptr.dtype.element_ty), mask=in_cols)
+        tl.store(h_rows + cols * h_col, narrow(h, h_ptr.dtype.element_ty), mask=in_cols)
+
+
+@triton.jit
+def _add_rmsnorm_partial(
+    x_ptr,
+    residual_ptr,
+    partial_total_ptr,
+    M,
+    ROWS_1,
+    ROWS_2,
+    N,
+    x_row_0,
+    x_row_1,
+    x_row_2,
+    x_col,
+    residual_row_0,
+    residual_row_1,
+    residual_row_2,
+    residual_col,
+    eps,
+    LANES: tl.constexpr,
+    VECTOR: tl.constexpr,
+    SPLITS: tl.constexpr,
+    CHUNK: tl.constexpr,
+    INT: tl.constexpr,
+    FLOAT: tl.constexpr,
+):
+    """A program reduces one chunk of a row to its partial states."""
+    split = tl.program_id(0) % SPLITS
+    rows = (tl.program_id(0) // SPLITS).to(INT) + tl.arange(0, 1)[:, None]
+    stop = tl.minimum((split + 1) * CHUNK, N)
+    lane = tl.arange(0, LANES)[:, None] * VECTOR + tl.arange(0, VECTOR)[None, :]
+    row_2 = rows % ROWS_2
+    row_1 = rows // ROWS_2 % ROWS_1
+    row_0 = rows // ROWS_2 // ROWS_1
+    x_rows = x_ptr + row_0 * x_row_0 + row_1 * x_row_1 + row_2 * x_row_2
+    residual_rows = (
+        residual_ptr + row_0 * residual_row_0 + row_1 * residual_row_1 + row_2 * residual_row_2
+    )
+
+    eps = scalar(eps, FLOAT)
+
+    total = tl.full((LANES, 1), 0.0, FLOAT)
+    for start in range(split * CHUNK, stop, LANES * VECTOR):
+        cols = start + lane
+        in_cols = cols < stop
+        x = tl.load(
+            x_rows + cols * x_col, mask=in_cols, other=0.0, eviction_policy="evict_last"
+        ).to(FLOAT)
+        residual = tl.load(
+            residual_rows + cols * residual_col,
+            mask=in_cols,
+            other=0.0,
+            eviction_policy="evict_last",
+        ).to(FLOAT)
+        # h = x + residual
+        h = x + residual
+        # rstd = rsqrt(mean(h * h) + eps)
+        total = total + tl.sum(h * h, axis=1, keep_dims=True)
+
+    row_sum = tl.sum(total, axis=0, keep_dims=True)
+    tl.store(partial_total_ptr + rows * SPLITS + split, row_sum)
+
+
+@triton.jit
+def _add_rmsnorm_finish(
+    partial_total_ptr,
+    x_ptr,
+    residual_ptr,
+    weight_ptr,
+    y_ptr,
+    h_ptr,
+    M,
+    ROWS_1,
+    ROWS_2,
+    N,
+    x_row_0,
+    x_row_1,
+    x_row_2,
+    x_col,
+    residual_row_0,
+    residual_row_1,
+    residual_row_2,
+    residual_col,
+    weight_col,
+    y_row_0,
+    y_row_1,
+    y_row_2,
+    y_col,
+    h_row_0,
+    h_row_1,
+    h_row_2,
+    h_col,
+    eps,
+    LANES: tl.constexpr,
+    VECTOR: tl.constexpr,
+    SPLITS: tl.constexpr,
+    CHUNK: tl.constexpr,
+    BLOCK_S: tl.constexpr,
+    INT: tl.constexpr,
+    FLOAT: tl.constexpr,
+):
+    """A program joins the partial states of a row, then goes over one chunk of it."""
+    split = tl.program_id(0) % SPLITS
+    rows = (tl.program_id(0) // SPLITS).to(INT) + tl.arange(0, 1)[:, None]
+    stop = tl.minimum((split + 1) * CHUNK, N)
+    lane = tl.arange(0, LANES)[:, None] * VECTOR + tl.arange(0, VECTOR)[None, :]
+    row_2 = rows % ROWS_2
+    row_1 = rows // ROWS_2 % ROWS_1
+    row_0 = rows // ROWS_2 // ROWS_1
+    x_rows = x_ptr + row_0 * x_row_0 + row_1 * x_row_1 + row_2 * x_row_2
+    residual_rows = (
+        residual_ptr + row_0 * residual_row_0 + row_1 * residual_row_1 + row_2 * residual_row_2
+    )
+    y_rows = y_ptr + row_0 * y_row_0 + row_1 * y_row_1 + row_2 * y_row_2
+    h_rows = h_ptr + row_0 * h_row_0 + row_1 * h_row_1 + row_2 * h_row_2
+
+    eps = scalar(eps, FLOAT)
+
+    splits = tl.arange(0, BLOCK_S)[:, None]
+    total = tl.load(partial_total_ptr + rows * SPLITS + splits, mask=splits < SPLITS, other=0.0)
+    row_sum = tl.sum(total, axis=0, keep_dims=True)
+    # rstd = rsqrt(mean(h * h) + eps)
+    rstd = tl.rsqrt(row_sum / N + eps)
+
+    for start in range(split * CHUNK, stop, LANES * VECTOR):
+        cols = start + lane
+        in_cols = cols < stop
+        x = tl.load(
+            x_rows + cols * x_col, mask=in_cols, other=0.0, eviction_policy="evict_last"
+        ).to(FLOAT)
+        residual = tl.load(
+            residual_rows + cols * residual_col,
+            mask=in_cols,
+            other=0.0,
+            eviction_policy="evict_last",
+        ).to(FLOAT)
+        # h = x + residual
+        h = x + residual
+        weight = tl.load(
+            weight_ptr + cols * weight_col, mask=in_cols, other=0.0, eviction_policy="evict_last"
+        ).to(FLOAT)
+        # y = h * rstd * weight
+        y = h * rstd * weight
+        tl.store(y_rows + cols * y_col, narrow(y, y_ptr.dtype.element_ty), mask=in_cols)
+        tl.store(h_rows + cols * h_col, narrow(h, h_ptr.dtype.element_ty), mask=in_cols)
+
+
+def _plan(call: Call) -> Launch:
+    """Kernel, config and grid for one set of shapes, strides and dtypes."""
+    rows = call.axes(("M",), limit=3)
+    cols = call.axes(("N",), limit=1)
+    width = next_power_of_2(cols.total)
+    if splits_pay(call.target, rows.total, cols.total):
+        config = call.choose(
+            LOOP_CONFIGS, lambda config: loop_cost(config, call.target, rows.total, cols.total)
+        )
+        splits, chunk = split_row(call.target, rows.total, cols.total, config["TILE"])
+        vector = max(1, 16 // call.element_size)
+        lanes = {"LANES": config["TILE"] // vector, "VECTOR": vector}
+        return Launch(
+            Step(
+                _add_rmsnorm_partial,
+                grid=(rows.total * splits,),
+                tensors=("x", "residual", "partial_total"),
+                integers=(
+                    rows.total,
+                    *rows.sizes[1:],
+                    cols.total,
+                    *rows.strides("x"),
+                    cols.strides("x")[0],
+                    *rows.strides("residual"),
+                    cols.strides("residual")[0],
+                ),
+                params=("eps",),
+                constants={**lanes, "SPLITS": splits, "CHUNK": chunk},
+                config=config,
+            ),
+            Step(
+                _add_rmsnorm_finish,
+                grid=(rows.total * splits,),
+                tensors=("partial_total", "x", "residual", "weight", "y", "h"),
+                integers=(
+                    rows.total,
+                    *rows.sizes[1:],
+                    cols.total,
+                    *rows.strides("x"),
+                    cols.strides("x")[0],
+                    *rows.strides("residual"),
+                    cols.strides("residual")[0],
+                    cols.strides("weight")[0],
+                    *rows.strides("y"),
+                    cols.strides("y")[0],
+                    *rows.strides("h"),
+                    cols.strides("h")[0],
+                ),
+                params=("eps",),
+                constants={
+                    **lanes,
+                    "CHUNK": chunk,
+                    "SPLITS": splits,
+                    "BLOCK_S": next_power_of_2(splits),
+                },
+                config=config,
+            ),
+            workspaces={
+                "partial_total": ((rows.total, splits), call.float),
+            },
+        )
+    if width <= WIDEST_BLOCK:
+        config = call.choose(
+            BLOCK_CONFIGS, lambda config: block_cost(config, call.target, rows.total, width)
+        )
+        block_m = max(1, min(config["TILE"] // width, next_power_of_2(rows.total)))
+        return Launch(
+            Step(
+                _add_rmsnorm_block,
+                grid=(cdiv(rows.total, block_m),),
+                tensors=("x", "residual", "weight", "y", "h"),
+                integers=(
+                    rows.total,
+                    *rows.sizes[1:],
+                    cols.total,
+                    *rows.strides("x"),
+                    cols.strides("x")[0],
+                    *rows.strides("residual"),
+                    cols.strides("residual")[0],
+                    cols.strides("weight")[0],
+                    *rows.strides("y"),
+                    cols.strides("y")[0],
+                    *rows.strides("h"),
+                    cols.strides("h")[0],
+                ),
+                params=("eps",),
+                constants={"BLOCK_M": block_m, "BLOCK_N": width},
+                config=config,
+            )
+        )
+
+    config = call.choose(
+        LOOP_CONFIGS, lambda config: loop_cost(config, call.target, rows.total, cols.total)
+    )
+    vector = max(1, 16 // call.element_size)
+    return Launch(
+        Step(
+            _add_rmsnorm_loop,
+            grid=(rows.total,),
+            tensors=("x", "residual", "weight", "y", "h"),
+            integers=(
+                rows.total,
+                *rows.sizes[1:],
+                cols.total,
+                *rows.strides("x"),
+                cols.strides("x")[0],
+                *rows.strides("residual"),
+                cols.strides("residual")[0],
+                cols.strides("weight")[0],
+                *rows.strides("y"),
+                cols.strides("y")[0],
+                *rows.strides("h"),
+                cols.strides("h")[0],
+            ),
+            params=("eps",),
+            constants={"LANES": config["TILE"] // vector, "VECTOR": vector},
+            config=config,
+        )
+    )
+
+
+def reference(x, residual, weight, eps, *, compute):
+    """Add the residual stream, then RMS-normalise each row.
+
+    The spec in eager PyTorch, op by op. `compute` is the type of arithmetic; None keeps that of
+    the inputs. Tensors have the spec's dimensions, results are not rounded to their storage type.
+    """
+    x = widen(x, compute)
+    residual = widen(residual, compute)
+    weight = widen(weight, compute)
+    # h = x + residual
+    h = x + residual
+    # rstd = rsqrt(mean(h * h) + eps)
+    rstd = torch.rsqrt((h * h).mean(-1) + eps)
+    # y = h * rstd * weight
+    y = h * rstd[:, None] * weight
+    return y, h
+
+
+OP = Op(
+    name="add_rmsnorm",
+    spec_hash="76e34d14",
+    inputs=(Operand("x", ("M", "N")), Operand("residual", ("M", "N")), Operand("weight", ("N",))),
+    params=(Param("eps", "float", 1e-06),),
+    outputs=(Output("y", ("M", "N"), like="x"), Output("h", ("M", "N"), like="x")),
+    fold="M",
+    inplace=("x", "residual"),
+    variants={
+        (): Variant(_plan, reference),
+    },
+)
+
+
+def add_rmsnorm(
+    x: torch.Tensor,
+    residual: torch.Tensor,
+    weight: torch.Tensor,
+    eps: float = 1e-06,
+    *,
+    out: tuple[torch.Tensor, torch.Tensor] | None = None,
+    backend: str = "auto",
+    autotune: bool = False,
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Add the residual stream, then RMS-normalise each row.
+
+    y normalises the unrounded sum; h is that sum as it is stored, rounded.
+
+    Args:
+        x: [M, N], floats.
+        residual: [M, N], floats.
+        weight: [N], floats.
+        eps: float.
+        out: where to write y, h.
+        backend: "triton", "torch" (the eager reference) or "auto".
+        autotune: time all configs for these shapes, and remember the fastest.
+
+    Returns:
+        y: [M, N], the type of x.
+        h: [M, N], the type of x.
+        M may stand for several dimensions.
+    """
+    tensors = (x, residual, weight)
+    params = (eps,)
+    return OP(tensors, params, out, backend, autotune)

@@ -1,0 +1,2002 @@
+"""Cross entropy of each row with its label, plus z_loss * lse^2 (PaLM, arXiv:2204.02311).
+
+A row with the label ignore_index costs 0; softcap is Gemma 2's (arXiv:2408.00118).
+
+Built by tilegen 0.1.0 from specs/cross_entropy.py (spec 42770796, templates 6fdcd96c).
+Rebuild with `tilegen build`; edits are overwritten.
+
+"""
+
+import torch
+import triton
+import triton.language as tl
+
+from ._runtime import (
+    Call,
+    Config,
+    Kernel,
+    Launch,
+    Op,
+    Operand,
+    Output,
+    Param,
+    Step,
+    Variant,
+    block_cost,
+    cdiv,
+    fold,
+    logsumexp_end,
+    logsumexp_step,
+    loop_cost,
+    minimum,
+    nan_max,
+    narrow,
+    next_power_of_2,
+    scalar,
+    scalar_tensor,
+    split_row,
+    splits_pay,
+    take_last,
+    tanh,
+    widen,
+)
+
+#: Columns that one program holds in registers; wider rows are swept block by block.
+WIDEST_BLOCK = 32768
+
+#: Configs of the block kernels.
+BLOCK_CONFIGS = {
+    ("sm_80", 2): (
+        Config(TILE=1024, num_warps=2),  # 0 B shared
+        Config(TILE=2048, num_warps=4),  # 0 B shared
+        Config(TILE=4096, num_warps=4),  # 0 B shared
+        Config(TILE=8192, num_warps=8),  # 0 B shared
+        Config(TILE=16384, num_warps=16),  # 0 B shared
+        Config(TILE=32768, num_warps=16),  # 0 B shared
+    ),
+    ("sm_80", 4): (
+        Config(TILE=1024, num_warps=2),  # 0 B shared
+        Config(TILE=2048, num_warps=4),  # 0 B shared
+        Config(TILE=4096, num_warps=4),  # 0 B shared
+        Config(TILE=8192, num_warps=8),  # 0 B shared
+        Config(TILE=16384, num_warps=16),  # 0 B shared
+        Config(TILE=32768, num_warps=16),  # 0 B shared
+    ),
+    ("sm_90", 2): (
+        Config(TILE=1024, num_warps=2),  # 0 B shared
+        Config(TILE=2048, num_warps=4),  # 0 B shared
+        Config(TILE=4096, num_warps=4),  # 0 B shared
+        Config(TILE=8192, num_warps=8),  # 0 B shared
+        Config(TILE=16384, num_warps=16),  # 0 B shared
+        Config(TILE=32768, num_warps=16),  # 0 B shared
+    ),
+    ("sm_90", 4): (
+        Config(TILE=1024, num_warps=2),  # 0 B shared
+        Config(TILE=2048, num_warps=4),  # 0 B shared
+        Config(TILE=4096, num_warps=4),  # 0 B shared
+        Config(TILE=8192, num_warps=8),  # 0 B shared
+        Config(TILE=16384, num_warps=16),  # 0 B shared
+        Config(TILE=32768, num_warps=16),  # 0 B shared
+    ),
+    ("sm_100", 2): (
+        Config(TILE=1024, num_warps=2),  # 0 B shared
+        Config(TILE=2048, num_warps=4),  # 0 B shared
+        Config(TILE=4096, num_warps=4),  # 0 B shared
+        Config(TILE=8192, num_warps=8),  # 0 B shared
+        Config(TILE=16384, num_warps=16),  # 0 B shared
+        Config(TILE=32768, num_warps=16),  # 0 B shared
+    ),
+    ("sm_100", 4): (
+        Config(TILE=1024, num_warps=2),  # 0 B shared
+        Config(TILE=2048, num_warps=4),  # 0 B shared
+        Config(TILE=4096, num_warps=4),  # 0 B shared
+        Config(TILE=8192, num_warps=8),  # 0 B shared
+        Config(TILE=16384, num_warps=16),  # 0 B shared
+        Config(TILE=32768, num_warps=16),  # 0 B shared
+    ),
+    ("sm_89", 2): (
+        Config(TILE=1024, num_warps=2),  # 0 B shared
+        Config(TILE=2048, num_warps=4),  # 0 B shared
+        Config(TILE=4096, num_warps=4),  # 0 B shared
+        Config(TILE=8192, num_warps=8),  # 0 B shared
+        Config(TILE=16384, num_warps=16),  # 0 B shared
+        Config(TILE=32768, num_warps=16),  # 0 B shared
+    ),
+    ("sm_89", 4): (
+        Config(TILE=1024, num_warps=2),  # 0 B shared
+        Config(TILE=2048, num_warps=4),  # 0 B shared
+        Config(TILE=4096, num_warps=4),  # 0 B shared
+        Config(TILE=8192, num_warps=8),  # 0 B shared
+        Config(TILE=16384, num_warps=16),  # 0 B shared
+        Config(TILE=32768, num_warps=16),  # 0 B shared
+    ),
+    ("sm_86", 2): (
+        Config(TILE=1024, num_warps=2),  # 0 B shared
+        Config(TILE=2048, num_warps=4),  # 0 B shared
+        Config(TILE=4096, num_warps=4),  # 0 B shared
+        Config(TILE=8192, num_warps=8),  # 0 B shared
+        Config(TILE=16384, num_warps=16),  # 0 B shared
+        Config(TILE=32768, num_warps=16),  # 0 B shared
+    ),
+    ("sm_86", 4): (
+        Config(TILE=1024, num_warps=2),  # 0 B shared
+        Config(TILE=2048, num_warps=4),  # 0 B shared
+        Config(TILE=4096, num_warps=4),  # 0 B shared
+        Config(TILE=8192, num_warps=8),  # 0 B shared
+        Config(TILE=16384, num_warps=16),  # 0 B shared
+        Config(TILE=32768, num_warps=16),  # 0 B shared
+    ),
+    ("sm_120", 2): (
+        Config(TILE=1024, num_warps=2),  # 0 B shared
+        Config(TILE=2048, num_warps=4),  # 0 B shared
+        Config(TILE=4096, num_warps=4),  # 0 B shared
+        Config(TILE=8192, num_warps=8),  # 0 B shared
+        Config(TILE=16384, num_warps=16),  # 0 B shared
+        Config(TILE=32768, num_warps=16),  # 0 B shared
+    ),
+    ("sm_120", 4): (
+        Config(TILE=1024, num_warps=2),  # 0 B shared
+        Config(TILE=2048, num_warps=4),  # 0 B shared
+        Config(TILE=4096, num_warps=4),  # 0 B shared
+        Config(TILE=8192, num_warps=8),  # 0 B shared
+        Config(TILE=16384, num_warps=16),  # 0 B shared
+        Config(TILE=32768, num_warps=16),  # 0 B shared
+    ),
+    ("gfx90a", 2): (
+        Config(TILE=1024, num_warps=2),  # 0 B shared
+        Config(TILE=2048, num_warps=4),  # 0 B shared
+        Config(TILE=4096, num_warps=4),  # 0 B shared
+        Config(TILE=8192, num_warps=8),  # 0 B shared
+        Config(TILE=16384, num_warps=16),  # 0 B shared
+        Config(TILE=32768, num_warps=16),  # 0 B shared
+    ),
+    ("gfx90a", 4): (
+        Config(TILE=1024, num_warps=2),  # 0 B shared
+        Config(TILE=2048, num_warps=4),  # 0 B shared
+        Config(TILE=4096, num_warps=4),  # 0 B shared
+        Config(TILE=8192, num_warps=8),  # 0 B shared
+        Config(TILE=16384, num_warps=16),  # 0 B shared
+        Config(TILE=32768, num_warps=16),  # 0 B shared
+    ),
+    ("gfx942", 2): (
+        Config(TILE=1024, num_warps=2),  # 0 B shared
+        Config(TILE=2048, num_warps=4),  # 0 B shared
+        Config(TILE=4096, num_warps=4),  # 0 B shared
+        Config(TILE=8192, num_warps=8),  # 0 B shared
+        Config(TILE=16384, num_warps=16),  # 0 B shared
+        Config(TILE=32768, num_warps=16),  # 0 B shared
+    ),
+    ("gfx942", 4): (
+        Config(TILE=1024, num_warps=2),  # 0 B shared
+        Config(TILE=2048, num_warps=4),  # 0 B shared
+        Config(TILE=4096, num_warps=4),  # 0 B shared
+        Config(TILE=8192, num_warps=8),  # 0 B shared
+        Config(TILE=16384, num_warps=16),  # 0 B shared
+        Config(TILE=32768, num_warps=16),  # 0 B shared
+    ),
+    ("gfx950", 2): (
+        Config(TILE=1024, num_warps=2),  # 0 B shared
+        Config(TILE=2048, num_warps=4),  # 0 B shared
+        Config(TILE=4096, num_warps=4),  # 0 B shared
+        Config(TILE=8192, num_warps=8),  # 0 B shared
+        Config(TILE=16384, num_warps=16),  # 0 B shared
+        Config(TILE=32768, num_warps=16),  # 0 B shared
+    ),
+    ("gfx950", 4): (
+        Config(TILE=1024, num_warps=2),  # 0 B shared
+        Config(TILE=2048, num_warps=4),  # 0 B shared
+        Config(TILE=4096, num_warps=4),  # 0 B shared
+        Config(TILE=8192, num_warps=8),  # 0 B shared
+        Config(TILE=16384, num_warps=16),  # 0 B shared
+        Config(TILE=32768, num_warps=16),  # 0 B shared
+    ),
+}
+
+#: Configs of the loop kernels.
+LOOP_CONFIGS = {
+    ("sm_80", 2): (
+        Config(TILE=4096, num_warps=4),  # 0 B shared
+        Config(TILE=8192, num_warps=8),  # 0 B shared
+        Config(TILE=16384, num_warps=16),  # 0 B shared
+    ),
+    ("sm_80", 4): (
+        Config(TILE=4096, num_warps=4),  # 0 B shared
+        Config(TILE=8192, num_warps=8),  # 0 B shared
+        Config(TILE=16384, num_warps=16),  # 0 B shared
+    ),
+    ("sm_90", 2): (
+        Config(TILE=4096, num_warps=4),  # 0 B shared
+        Config(TILE=8192, num_warps=8),  # 0 B shared
+        Config(TILE=16384, num_warps=16),  # 0 B shared
+    ),
+    ("sm_90", 4): (
+        Config(TILE=4096, num_warps=4),  # 0 B shared
+        Config(TILE=8192, num_warps=8),  # 0 B shared
+        Config(TILE=16384, num_warps=16),  # 0 B shared
+    ),
+    ("sm_100", 2): (
+        Config(TILE=4096, num_warps=4),  # 0 B shared
+        Config(TILE=8192, num_warps=8),  # 0 B shared
+        Config(TILE=16384, num_warps=16),  # 0 B shared
+    ),
+    ("sm_100", 4): (
+        Config(TILE=4096, num_warps=4),  # 0 B shared
+        Config(TILE=8192, num_warps=8),  # 0 B shared
+        Config(TILE=16384, num_warps=16),  # 0 B shared
+    ),
+    ("sm_89", 2): (
+        Config(TILE=4096, num_warps=4),  # 0 B shared
+        Config(TILE=8192, num_warps=8),  # 0 B shared
+        Config(TILE=16384, num_warps=16),  # 0 B shared
+    ),
+    ("sm_89", 4): (
+        Config(TILE=4096, num_warps=4),  # 0 B shared
+        Config(TILE=8192, num_warps=8),  # 0 B shared
+        Config(TILE=16384, num_warps=16),  # 0 B shared
+    ),
+    ("sm_86", 2): (
+        Config(TILE=4096, num_warps=4),  # 0 B shared
+        Config(TILE=8192, num_warps=8),  # 0 B shared
+        Config(TILE=16384, num_warps=16),  # 0 B shared
+    ),
+    ("sm_86", 4): (
+        Config(TILE=4096, num_warps=4),  # 0 B shared
+        Config(TILE=8192, num_warps=8),  # 0 B shared
+        Config(TILE=16384, num_warps=16),  # 0 B shared
+    ),
+    ("sm_120", 2): (
+        Config(TILE=4096, num_warps=4),  # 0 B shared
+        Config(TILE=8192, num_warps=8),  # 0 B shared
+        Config(TILE=16384, num_warps=16),  # 0 B shared
+    ),
+    ("sm_120", 4): (
+        Config(TILE=4096, num_warps=4),  # 0 B shared
+        Config(TILE=8192, num_warps=8),  # 0 B shared
+        Config(TILE=16384, num_warps=16),  # 0 B shared
+    ),
+    ("gfx90a", 2): (
+        Config(TILE=4096, num_warps=4),  # 0 B shared
+        Config(TILE=8192, num_warps=8),  # 0 B shared
+        Config(TILE=16384, num_warps=16),  # 0 B shared
+    ),
+    ("gfx90a", 4): (
+        Config(TILE=4096, num_warps=4),  # 0 B shared
+        Config(TILE=8192, num_warps=8),  # 0 B shared
+        Config(TILE=16384, num_warps=16),  # 0 B shared
+    ),
+    ("gfx942", 2): (
+        Config(TILE=4096, num_warps=4),  # 0 B shared
+        Config(TILE=8192, num_warps=8),  # 0 B shared
+        Config(TILE=16384, num_warps=16),  # 0 B shared
+    ),
+    ("gfx942", 4): (
+        Config(TILE=4096, num_warps=4),  # 0 B shared
+        Config(TILE=8192, num_warps=8),  # 0 B shared
+        Config(TILE=16384, num_warps=16),  # 0 B shared
+    ),
+    ("gfx950", 2): (
+        Config(TILE=4096, num_warps=4),  # 0 B shared
+        Config(TILE=8192, num_warps=8),  # 0 B shared
+        Config(TILE=16384, num_warps=16),  # 0 B shared
+    ),
+    ("gfx950", 4): (
+        Config(TILE=4096, num_warps=4),  # 0 B shared
+        Config(TILE=8192, num_warps=8),  # 0 B shared
+        Config(TILE=16384, num_warps=16),  # 0 B shared
+    ),
+}
+
+
+@triton.jit
+def _cross_entropy_block(
+    logits_ptr,
+    target_ptr,
+    loss_ptr,
+    lse_ptr,
+    M,
+    ROWS_1,
+    ROWS_2,
+    V,
+    target_row_0,
+    target_row_1,
+    target_row_2,
+    logits_row_0,
+    logits_row_1,
+    logits_row_2,
+    logits_col,
+    logits_stride_V,
+    loss_row_0,
+    loss_row_1,
+    loss_row_2,
+    lse_row_0,
+    lse_row_1,
+    lse_row_2,
+    ignore_index,
+    z_loss,
+    BLOCK_M: tl.constexpr,
+    BLOCK_N: tl.constexpr,
+    INT: tl.constexpr,
+    FLOAT: tl.constexpr,
+):
+    """A program holds BLOCK_M whole rows in registers."""
+    rows = tl.program_id(0).to(INT) * BLOCK_M + tl.arange(0, BLOCK_M)[:, None]
+    cols = tl.arange(0, BLOCK_N)[None, :]
+    in_cols = cols < V
+    in_rows = rows < M
+    row_2 = rows % ROWS_2
+    row_1 = rows // ROWS_2 % ROWS_1
+    row_0 = rows // ROWS_2 // ROWS_1
+    target_rows = target_ptr + row_0 * target_row_0 + row_1 * target_row_1 + row_2 * target_row_2
+    logits_rows = logits_ptr + row_0 * logits_row_0 + row_1 * logits_row_1 + row_2 * logits_row_2
+    loss_rows = loss_ptr + row_0 * loss_row_0 + row_1 * loss_row_1 + row_2 * loss_row_2
+    lse_rows = lse_ptr + row_0 * lse_row_0 + row_1 * lse_row_1 + row_2 * lse_row_2
+
+    z_loss = scalar(z_loss, FLOAT)
+
+    target = tl.load(target_rows, mask=in_rows, other=0)
+    logits = tl.load(
+        logits_rows + cols * logits_col,
+        mask=in_rows & in_cols,
+        other=float("-inf"),
+        eviction_policy="evict_first",
+    ).to(FLOAT)
+    # lse = logsumexp(logits)
+    row_max = nan_max(logits, 1)
+    row_top = tl.where(row_max == float("-inf"), 0.0, row_max)
+    row_total = tl.sum(tl.exp(logits - row_top), axis=1, keep_dims=True)
+    lse = tl.where(row_top == float("inf"), row_top, row_top + tl.log(row_total))
+    logits_2 = tl.load(
+        logits_rows + target * logits_stride_V,
+        mask=in_rows & ((target >= 0) & (target < V)),
+        other=0.0,
+        eviction_policy="evict_first",
+    ).to(FLOAT)
+    # loss = where(target == ignore_index, 0.0, lse - label + z_loss * lse * lse)
+    loss = tl.where(target == ignore_index, 0.0, lse - logits_2 + z_loss * lse * lse)
+    tl.store(loss_rows, narrow(loss, loss_ptr.dtype.element_ty), mask=in_rows)
+    tl.store(lse_rows, narrow(lse, lse_ptr.dtype.element_ty), mask=in_rows)
+
+
+@triton.jit
+def _cross_entropy_loop(
+    logits_ptr,
+    target_ptr,
+    loss_ptr,
+    lse_ptr,
+    M,
+    ROWS_1,
+    ROWS_2,
+    V,
+    logits_row_0,
+    logits_row_1,
+    logits_row_2,
+    logits_col,
+    target_row_0,
+    target_row_1,
+    target_row_2,
+    logits_stride_V,
+    loss_row_0,
+    loss_row_1,
+    loss_row_2,
+    lse_row_0,
+    lse_row_1,
+    lse_row_2,
+    ignore_index,
+    z_loss,
+    LANES: tl.constexpr,
+    VECTOR: tl.constexpr,
+    INT: tl.constexpr,
+    FLOAT: tl.constexpr,
+):
+    """A program goes over one row once, block by block."""
+    rows = tl.program_id(0).to(INT) + tl.arange(0, 1)[:, None]
+    lane = tl.arange(0, LANES)[:, None] * VECTOR + tl.arange(0, VECTOR)[None, :]
+    row_2 = rows % ROWS_2
+    row_1 = rows // ROWS_2 % ROWS_1
+    row_0 = rows // ROWS_2 // ROWS_1
+    logits_rows = logits_ptr + row_0 * logits_row_0 + row_1 * logits_row_1 + row_2 * logits_row_2
+    target_rows = target_ptr + row_0 * target_row_0 + row_1 * target_row_1 + row_2 * target_row_2
+    loss_rows = loss_ptr + row_0 * loss_row_0 + row_1 * loss_row_1 + row_2 * loss_row_2
+    lse_rows = lse_ptr + row_0 * lse_row_0 + row_1 * lse_row_1 + row_2 * lse_row_2
+
+    z_loss = scalar(z_loss, FLOAT)
+
+    top = tl.full((LANES, 1), -3.4028234663852886e38, FLOAT)
+    total = tl.full((LANES, 1), 0.0, FLOAT)
+    for start in range(0, V, LANES * VECTOR):
+        cols = start + lane
+        in_cols = cols < V
+        logits = tl.load(
+            logits_rows + cols * logits_col,
+            mask=in_cols,
+            other=float("-inf"),
+            eviction_policy="evict_first",
+        ).to(FLOAT)
+        # lse = logsumexp(logits)
+        top, total = logsumexp_step(top, total, logits)
+
+    row_top, row_total = logsumexp_end(top, total)
+
+    target = tl.load(target_rows)
+    lse = tl.where(row_top == float("inf"), row_top, row_top + tl.log(row_total))
+    logits = tl.load(
+        logits_rows + target * logits_stride_V,
+        mask=((target >= 0) & (target < V)),
+        other=0.0,
+        eviction_policy="evict_first",
+    ).to(FLOAT)
+    # loss = where(target == ignore_index, 0.0, lse - label + z_loss * lse * lse)
+    loss = tl.where(target == ignore_index, 0.0, lse - logits + z_loss * lse * lse)
+    tl.store(loss_rows, narrow(loss, loss_ptr.dtype.element_ty))
+    tl.store(lse_rows, narrow(lse, lse_ptr.dtype.element_ty))
+
+
+@triton.jit
+def _cross_entropy_partial(
+    logits_ptr,
+    partial_top_ptr,
+    partial_total_ptr,
+    M,
+    ROWS_1,
+    ROWS_2,
+    V,
+    logits_row_0,
+    logits_row_1,
+    logits_row_2,
+    logits_col,
+    ignore_index,
+    z_loss,
+    LANES: tl.constexpr,
+    VECTOR: tl.constexpr,
+    SPLITS: tl.constexpr,
+    CHUNK: tl.constexpr,
+    INT: tl.constexpr,
+    FLOAT: tl.constexpr,
+):
+    """A program reduces one chunk of a row to its partial states."""
+    split = tl.program_id(0) % SPLITS
+    rows = (tl.program_id(0) // SPLITS).to(INT) + tl.arange(0, 1)[:, None]
+    stop = tl.minimum((split + 1) * CHUNK, V)
+    lane = tl.arange(0, LANES)[:, None] * VECTOR + tl.arange(0, VECTOR)[None, :]
+    row_2 = rows % ROWS_2
+    row_1 = rows // ROWS_2 % ROWS_1
+    row_0 = rows // ROWS_2 // ROWS_1
+    logits_rows = logits_ptr + row_0 * logits_row_0 + row_1 * logits_row_1 + row_2 * logits_row_2
+
+    z_loss = scalar(z_loss, FLOAT)
+
+    top = tl.full((LANES, 1), -3.4028234663852886e38, FLOAT)
+    total = tl.full((LANES, 1), 0.0, FLOAT)
+    for start in range(split * CHUNK, stop, LANES * VECTOR):
+        cols = start + lane
+        in_cols = cols < stop
+        logits = tl.load(
+            logits_rows + cols * logits_col,
+            mask=in_cols,
+            other=float("-inf"),
+            eviction_policy="evict_last",
+        ).to(FLOAT)
+        # lse = logsumexp(logits)
+        top, total = logsumexp_step(top, total, logits)
+
+    row_top, row_total = logsumexp_end(top, total)
+    tl.store(partial_top_ptr + rows * SPLITS + split, row_top)
+    tl.store(partial_total_ptr + rows * SPLITS + split, row_total)
+
+
+@triton.jit
+def _cross_entropy_finish(
+    partial_top_ptr,
+    partial_total_ptr,
+    logits_ptr,
+    target_ptr,
+    loss_ptr,
+    lse_ptr,
+    M,
+    ROWS_1,
+    ROWS_2,
+    V,
+    target_row_0,
+    target_row_1,
+    target_row_2,
+    logits_row_0,
+    logits_row_1,
+    logits_row_2,
+    logits_stride_V,
+    loss_row_0,
+    loss_row_1,
+    loss_row_2,
+    lse_row_0,
+    lse_row_1,
+    lse_row_2,
+    ignore_index,
+    z_loss,
+    SPLITS: tl.constexpr,
+    BLOCK_S: tl.constexpr,
+    INT: tl.constexpr,
+    FLOAT: tl.constexpr,
+):
+    """A program joins the partial states of a row."""
+    rows = tl.program_id(0).to(INT) + tl.arange(0, 1)[:, None]
+    row_2 = rows % ROWS_2
+    row_1 = rows // ROWS_2 % ROWS_1
+    row_0 = rows // ROWS_2 // ROWS_1
+    target_rows = target_ptr + row_0 * target_row_0 + row_1 * target_row_1 + row_2 * target_row_2
+    logits_rows = logits_ptr + row_0 * logits_row_0 + row_1 * logits_row_1 + row_2 * logits_row_2
+    loss_rows = loss_ptr + row_0 * loss_row_0 + row_1 * loss_row_1 + row_2 * loss_row_2
+    lse_rows = lse_ptr + row_0 * lse_row_0 + row_1 * lse_row_1 + row_2 * lse_row_2
+
+    z_loss = scalar(z_loss, FLOAT)
+
+    splits = tl.arange(0, BLOCK_S)[:, None]
+    top = tl.load(
+        partial_top_ptr + rows * SPLITS + splits, mask=splits < SPLITS, other=-3.4028234663852886e38
+    )
+    total = tl.load(partial_total_ptr + rows * SPLITS + splits, mask=splits < SPLITS, other=0.0)
+    row_top, row_total = logsumexp_end(top, total)
+
+    target = tl.load(target_rows)
+    # lse = logsumexp(logits)
+    lse = tl.where(row_top == float("inf"), row_top, row_top + tl.log(row_total))
+    logits = tl.load(
+        logits_rows + target * logits_stride_V,
+        mask=((target >= 0) & (target < V)),
+        other=0.0,
+        eviction_policy="evict_last",
+    ).to(FLOAT)
+    # loss = where(target == ignore_index, 0.0, lse - label + z_loss * lse * lse)
+    loss = tl.where(target == ignore_index, 0.0, lse - logits + z_loss * lse * lse)
+    tl.store(loss_rows, narrow(loss, loss_ptr.dtype.element_ty))
+    tl.store(lse_rows, narrow(lse, lse_ptr.dtype.element_ty))
+
+
+@triton.jit
+def _cross_entropy_softcap_block(
+    logits_ptr,
+    target_ptr,
+    loss_ptr,
+    lse_ptr,
+    M,
+    ROWS_1,
+    ROWS_2,
+    V,
+    target_row_0,
+    target_row_1,
+    target_row_2,
+    logits_row_0,
+    logits_row_1,
+    logits_row_2,
+    logits_col,
+    logits_stride_V,
+    loss_row_0,
+    loss_row_1,
+    loss_row_2,
+    lse_row_0,
+    lse_row_1,
+    lse_row_2,
+    ignore_index,
+    z_loss,
+    softcap,
+    BLOCK_M: tl.constexpr,
+    BLOCK_N: tl.constexpr,
+    INT: tl.constexpr,
+    FLOAT: tl.constexpr,
+):
+    """A program holds BLOCK_M whole rows in registers."""
+    rows = tl.program_id(0).to(INT) * BLOCK_M + tl.arange(0, BLOCK_M)[:, None]
+    cols = tl.arange(0, BLOCK_N)[None, :]
+    in_cols = cols < V
+    in_rows = rows < M
+    row_2 = rows % ROWS_2
+    row_1 = rows // ROWS_2 % ROWS_1
+    row_0 = rows // ROWS_2 // ROWS_1
+    target_rows = target_ptr + row_0 * target_row_0 + row_1 * target_row_1 + row_2 * target_row_2
+    logits_rows = logits_ptr + row_0 * logits_row_0 + row_1 * logits_row_1 + row_2 * logits_row_2
+    loss_rows = loss_ptr + row_0 * loss_row_0 + row_1 * loss_row_1 + row_2 * loss_row_2
+    lse_rows = lse_ptr + row_0 * lse_row_0 + row_1 * lse_row_1 + row_2 * lse_row_2
+
+    z_loss = scalar(z_loss, FLOAT)
+    softcap = scalar(softcap, FLOAT)
+
+    target = tl.load(target_rows, mask=in_rows, other=0)
+    logits = tl.load(
+        logits_rows + cols * logits_col,
+        mask=in_rows & in_cols,
+        other=0.0,
+        eviction_policy="evict_first",
+    ).to(FLOAT)
+    # logits = softcap * tanh(logits / softcap)
+    logits_2 = softcap * tanh(logits / softcap)
+    # lse = logsumexp(logits)
+    row_max = nan_max(tl.where(in_cols, logits_2, float("-inf")), 1)
+    row_top = tl.where(row_max == float("-inf"), 0.0, row_max)
+    row_total = tl.sum(tl.where(in_cols, tl.exp(logits_2 - row_top), 0.0), axis=1, keep_dims=True)
+    lse = tl.where(row_top == float("inf"), row_top, row_top + tl.log(row_total))
+    # label = take(logits, target)
+    ands = (target >= 0) & (target < V)
+    logits_3 = tl.load(
+        logits_rows + target * logits_stride_V,
+        mask=in_rows & ands,
+        other=0.0,
+        eviction_policy="evict_first",
+    ).to(FLOAT)
+    label = tl.where(ands, softcap * tanh(logits_3 / softcap), 0.0)
+    # loss = where(target == ignore_index, 0.0, lse - label + z_loss * lse * lse)
+    loss = tl.where(target == ignore_index, 0.0, lse - label + z_loss * lse * lse)
+    tl.store(loss_rows, narrow(loss, loss_ptr.dtype.element_ty), mask=in_rows)
+    tl.store(lse_rows, narrow(lse, lse_ptr.dtype.element_ty), mask=in_rows)
+
+
+@triton.jit
+def _cross_entropy_softcap_loop(
+    logits_ptr,
+    target_ptr,
+    loss_ptr,
+    lse_ptr,
+    M,
+    ROWS_1,
+    ROWS_2,
+    V,
+    logits_row_0,
+    logits_row_1,
+    logits_row_2,
+    logits_col,
+    target_row_0,
+    target_row_1,
+    target_row_2,
+    logits_stride_V,
+    loss_row_0,
+    loss_row_1,
+    loss_row_2,
+    lse_row_0,
+    lse_row_1,
+    lse_row_2,
+    ignore_index,
+    z_loss,
+    softcap,
+    LANES: tl.constexpr,
+    VECTOR: tl.constexpr,
+    INT: tl.constexpr,
+    FLOAT: tl.constexpr,
+):
+    """A program goes over one row once, block by block."""
+    rows = tl.program_id(0).to(INT) + tl.arange(0, 1)[:, None]
+    lane = tl.arange(0, LANES)[:, None] * VECTOR + tl.arange(0, VECTOR)[None, :]
+    row_2 = rows % ROWS_2
+    row_1 = rows // ROWS_2 % ROWS_1
+    row_0 = rows // ROWS_2 // ROWS_1
+    logits_rows = logits_ptr + row_0 * logits_row_0 + row_1 * logits_row_1 + row_2 * logits_row_2
+    target_rows = target_ptr + row_0 * target_row_0 + row_1 * target_row_1 + row_2 * target_row_2
+    loss_rows = loss_ptr + row_0 * loss_row_0 + row_1 * loss_row_1 + row_2 * loss_row_2
+    lse_rows = lse_ptr + row_0 * lse_row_0 + row_1 * lse_row_1 + row_2 * lse_row_2
+
+    z_loss = scalar(z_loss, FLOAT)
+    softcap = scalar(softcap, FLOAT)
+
+    top = tl.full((LANES, 1), -3.4028234663852886e38, FLOAT)
+    total = tl.full((LANES, 1), 0.0, FLOAT)
+    for start in range(0, V, LANES * VECTOR):
+        cols = start + lane
+        in_cols = cols < V
+        logits = tl.load(
+            logits_rows + cols * logits_col, mask=in_cols, other=0.0, eviction_policy="evict_first"
+        ).to(FLOAT)
+        # logits = softcap * tanh(logits / softcap)
+        logits_2 = softcap * tanh(logits / softcap)
+        # lse = logsumexp(logits)
+        top, total = logsumexp_step(top, total, tl.where(in_cols, logits_2, float("-inf")))
+
+    row_top, row_total = logsumexp_end(top, total)
+
+    target = tl.load(target_rows)
+    lse = tl.where(row_top == float("inf"), row_top, row_top + tl.log(row_total))
+    # label = take(logits, target)
+    ands = (target >= 0) & (target < V)
+    logits = tl.load(
+        logits_rows + target * logits_stride_V, mask=ands, other=0.0, eviction_policy="evict_first"
+    ).to(FLOAT)
+    label = tl.where(ands, softcap * tanh(logits / softcap), 0.0)
+    # loss = where(target == ignore_index, 0.0, lse - label + z_loss * lse * lse)
+    loss = tl.where(target == ignore_index, 0.0, lse - label + z_loss * lse * lse)
+    tl.store(loss_rows, narrow(loss, loss_ptr.dtype.element_ty))
+    tl.store(lse_rows, narrow(lse, lse_ptr.dtype.element_ty))
+
+
+@triton.jit
+def _cross_entropy_softcap_partial(
+    logits_ptr,
+    partial_top_ptr,
+    partial_total_ptr,
+    M,
+    ROWS_1,
+    ROWS_2,
+    V,
+    logits_row_0,
+    logits_row_1,
+    logits_row_2,
+    logits_col,
+    ignore_index,
+    z_loss,
+    softcap,
+    LANES: tl.constexpr,
+    VECTOR: tl.constexpr,
+    SPLITS: tl.constexpr,
+    CHUNK: tl.constexpr,
+    INT: tl.constexpr,
+    FLOAT: tl.constexpr,
+):
+    """A program reduces one chunk of a row to its partial states."""
+    split = tl.program_id(0) % SPLITS
+    rows = (tl.program_id(0) // SPLITS).to(INT) + tl.arange(0, 1)[:, None]
+    stop = tl.minimum((split + 1) * CHUNK, V)
+    lane = tl.arange(0, LANES)[:, None] * VECTOR + tl.arange(0, VECTOR)[None, :]
+    row_2 = rows % ROWS_2
+    row_1 = rows // ROWS_2 % ROWS_1
+    row_0 = rows // ROWS_2 // ROWS_1
+    logits_rows = logits_ptr + row_0 * logits_row_0 + row_1 * logits_row_1 + row_2 * logits_row_2
+
+    z_loss = scalar(z_loss, FLOAT)
+    softcap = scalar(softcap, FLOAT)
+
+    top = tl.full((LANES, 1), -3.4028234663852886e38, FLOAT)
+    total = tl.full((LANES, 1), 0.0, FLOAT)
+    for start in range(split * CHUNK, stop, LANES * VECTOR):
+        cols = start + lane
+        in_cols = cols < stop
+        logits = tl.load(
+            logits_rows + cols * logits_col, mask=in_cols, other=0.0, eviction_policy="evict_last"
+        ).to(FLOAT)
+        # logits = softcap * tanh(logits / softcap)
+        logits_2 = softcap * tanh(logits / softcap)
+        # lse = logsumexp(logits)
+        top, total = logsumexp_step(top, total, tl.where(in_cols, logits_2, float("-inf")))
+
+    row_top, row_total = logsumexp_end(top, total)
+    tl.store(partial_top_ptr + rows * SPLITS + split, row_top)
+    tl.store(partial_total_ptr + rows * SPLITS + split, row_total)
+
+
+@triton.jit
+def _cross_entropy_softcap_finish(
+    partial_top_ptr,
+    partial_total_ptr,
+    logits_ptr,
+    target_ptr,
+    loss_ptr,
+    lse_ptr,
+    M,
+    ROWS_1,
+    ROWS_2,
+    V,
+    target_row_0,
+    target_row_1,
+    target_row_2,
+    logits_row_0,
+    logits_row_1,
+    logits_row_2,
+    logits_stride_V,
+    loss_row_0,
+    loss_row_1,
+    loss_row_2,
+    lse_row_0,
+    lse_row_1,
+    lse_row_2,
+    ignore_index,
+    z_loss,
+    softcap,
+    SPLITS: tl.constexpr,
+    BLOCK_S: tl.constexpr,
+    INT: tl.constexpr,
+    FLOAT: tl.constexpr,
+):
+    """A program joins the partial states of a row."""
+    rows = tl.program_id(0).to(INT) + tl.arange(0, 1)[:, None]
+    row_2 = rows % ROWS_2
+    row_1 = rows // ROWS_2 % ROWS_1
+    row_0 = rows // ROWS_2 // ROWS_1
+    target_rows = target_ptr + row_0 * target_row_0 + row_1 * target_row_1 + row_2 * target_row_2
+    logits_rows = logits_ptr + row_0 * logits_row_0 + row_1 * logits_row_1 + row_2 * logits_row_2
+    loss_rows = loss_ptr + row_0 * loss_row_0 + row_1 * loss_row_1 + row_2 * loss_row_2
+    lse_rows = lse_ptr + row_0 * lse_row_0 + row_1 * lse_row_1 + row_2 * lse_row_2
+
+    z_loss = scalar(z_loss, FLOAT)
+    softcap = scalar(softcap, FLOAT)
+
+    splits = tl.arange(0, BLOCK_S)[:, None]
+    top = tl.load(
+        partial_top_ptr + rows * SPLITS + splits, mask=splits < SPLITS, other=-3.4028234663852886e38
+    )
+    total = tl.load(partial_total_ptr + rows * SPLITS + splits, mask=splits < SPLITS, other=0.0)
+    row_top, row_total = logsumexp_end(top, total)
+
+    target = tl.load(target_rows)
+    # lse = logsumexp(logits)
+    lse = tl.where(row_top == float("inf"), row_top, row_top + tl.log(row_total))
+    # label = take(logits, target)
+    ands = (target >= 0) & (target < V)
+    logits = tl.load(
+        logits_rows + target * logits_stride_V, mask=ands, other=0.0, eviction_policy="evict_last"
+    ).to(FLOAT)
+    label = tl.where(ands, softcap * tanh(logits / softcap), 0.0)
+    # loss = where(target == ignore_index, 0.0, lse - label + z_loss * lse * lse)
+    loss = tl.where(target == ignore_index, 0.0, lse - label + z_loss * lse * lse)
+    tl.store(loss_rows, narrow(loss, loss_ptr.dtype.element_ty))
+    tl.store(lse_rows, narrow(lse, lse_ptr.dtype.element_ty))
+
+
+@triton.jit
+def _cross_entropy_label_smoothing_block(
+    logits_ptr,
+    target_ptr,
+    loss_ptr,
+    lse_ptr,
+    M,
+    ROWS_1,
+    ROWS_2,
+    V,
+    target_row_0,
+    target_row_1,
+    target_row_2,
+    logits_row_0,
+    logits_row_1,
+    logits_row_2,
+    logits_col,
+    logits_stride_V,
+    loss_row_0,
+    loss_row_1,
+    loss_row_2,
+    lse_row_0,
+    lse_row_1,
+    lse_row_2,
+    ignore_index,
+    label_smoothing,
+    z_loss,
+    BLOCK_M: tl.constexpr,
+    BLOCK_N: tl.constexpr,
+    INT: tl.constexpr,
+    FLOAT: tl.constexpr,
+):
+    """A program holds BLOCK_M whole rows in registers."""
+    rows = tl.program_id(0).to(INT) * BLOCK_M + tl.arange(0, BLOCK_M)[:, None]
+    cols = tl.arange(0, BLOCK_N)[None, :]
+    in_cols = cols < V
+    in_rows = rows < M
+    row_2 = rows % ROWS_2
+    row_1 = rows // ROWS_2 % ROWS_1
+    row_0 = rows // ROWS_2 // ROWS_1
+    target_rows = target_ptr + row_0 * target_row_0 + row_1 * target_row_1 + row_2 * target_row_2
+    logits_rows = logits_ptr + row_0 * logits_row_0 + row_1 * logits_row_1 + row_2 * logits_row_2
+    loss_rows = loss_ptr + row_0 * loss_row_0 + row_1 * loss_row_1 + row_2 * loss_row_2
+    lse_rows = lse_ptr + row_0 * lse_row_0 + row_1 * lse_row_1 + row_2 * lse_row_2
+
+    label_smoothing = scalar(label_smoothing, FLOAT)
+    z_loss = scalar(z_loss, FLOAT)
+
+    target = tl.load(target_rows, mask=in_rows, other=0)
+    logits = tl.load(
+        logits_rows + cols * logits_col,
+        mask=in_rows & in_cols,
+        other=float("-inf"),
+        eviction_policy="evict_first",
+    ).to(FLOAT)
+    # lse = logsumexp(logits)
+    row_max = nan_max(logits, 1)
+    row_top = tl.where(row_max == float("-inf"), 0.0, row_max)
+    row_total = tl.sum(tl.exp(logits - row_top), axis=1, keep_dims=True)
+    lse = tl.where(row_top == float("inf"), row_top, row_top + tl.log(row_total))
+    logits_2 = tl.load(
+        logits_rows + target * logits_stride_V,
+        mask=in_rows & ((target >= 0) & (target < V)),
+        other=0.0,
+        eviction_policy="evict_first",
+    ).to(FLOAT)
+    # smooth = where(label_smoothing > 0.0, mean(logits), 0.0)
+    row_sum = tl.sum(tl.where(in_cols, logits, 0.0), axis=1, keep_dims=True)
+    smooth = tl.where(label_smoothing > 0.0, row_sum / V, 0.0)
+    # label = (1.0 - label_smoothing) * label + label_smoothing * smooth
+    label = (1.0 - label_smoothing) * logits_2 + label_smoothing * smooth
+    # loss = where(target == ignore_index, 0.0, lse - label + z_loss * lse * lse)
+    loss = tl.where(target == ignore_index, 0.0, lse - label + z_loss * lse * lse)
+    tl.store(loss_rows, narrow(loss, loss_ptr.dtype.element_ty), mask=in_rows)
+    tl.store(lse_rows, narrow(lse, lse_ptr.dtype.element_ty), mask=in_rows)
+
+
+@triton.jit
+def _cross_entropy_label_smoothing_loop(
+    logits_ptr,
+    target_ptr,
+    loss_ptr,
+    lse_ptr,
+    M,
+    ROWS_1,
+    ROWS_2,
+    V,
+    logits_row_0,
+    logits_row_1,
+    logits_row_2,
+    logits_col,
+    target_row_0,
+    target_row_1,
+    target_row_2,
+    logits_stride_V,
+    loss_row_0,
+    loss_row_1,
+    loss_row_2,
+    lse_row_0,
+    lse_row_1,
+    lse_row_2,
+    ignore_index,
+    label_smoothing,
+    z_loss,
+    LANES: tl.constexpr,
+    VECTOR: tl.constexpr,
+    INT: tl.constexpr,
+    FLOAT: tl.constexpr,
+):
+    """A program goes over one row once, block by block."""
+    rows = tl.program_id(0).to(INT) + tl.arange(0, 1)[:, None]
+    lane = tl.arange(0, LANES)[:, None] * VECTOR + tl.arange(0, VECTOR)[None, :]
+    row_2 = rows % ROWS_2
+    row_1 = rows // ROWS_2 % ROWS_1
+    row_0 = rows // ROWS_2 // ROWS_1
+    logits_rows = logits_ptr + row_0 * logits_row_0 + row_1 * logits_row_1 + row_2 * logits_row_2
+    target_rows = target_ptr + row_0 * target_row_0 + row_1 * target_row_1 + row_2 * target_row_2
+    loss_rows = loss_ptr + row_0 * loss_row_0 + row_1 * loss_row_1 + row_2 * loss_row_2
+    lse_rows = lse_ptr + row_0 * lse_row_0 + row_1 * lse_row_1 + row_2 * lse_row_2
+
+    label_smoothing = scalar(label_smoothing, FLOAT)
+    z_loss = scalar(z_loss, FLOAT)
+
+    top = tl.full((LANES, 1), -3.4028234663852886e38, FLOAT)
+    total = tl.full((LANES, 1), 0.0, FLOAT)
+    total_2 = tl.full((LANES, 1), 0.0, FLOAT)
+    for start in range(0, V, LANES * VECTOR):
+        cols = start + lane
+        in_cols = cols < V
+        logits = tl.load(
+            logits_rows + cols * logits_col, mask=in_cols, other=0.0, eviction_policy="evict_first"
+        ).to(FLOAT)
+        # lse = logsumexp(logits)
+        top, total = logsumexp_step(top, total, tl.where(in_cols, logits, float("-inf")))
+        # smooth = where(label_smoothing > 0.0, mean(logits), 0.0)
+        total_2 = total_2 + tl.sum(logits, axis=1, keep_dims=True)
+
+    row_top, row_total = logsumexp_end(top, total)
+    row_sum = tl.sum(total_2, axis=0, keep_dims=True)
+
+    target = tl.load(target_rows)
+    lse = tl.where(row_top == float("inf"), row_top, row_top + tl.log(row_total))
+    logits = tl.load(
+        logits_rows + target * logits_stride_V,
+        mask=((target >= 0) & (target < V)),
+        other=0.0,
+        eviction_policy="evict_first",
+    ).to(FLOAT)
+    smooth = tl.where(label_smoothing > 0.0, row_sum / V, 0.0)
+    # label = (1.0 - label_smoothing) * label + label_smoothing * smooth
+    label = (1.0 - label_smoothing) * logits + label_smoothing * smooth
+    # loss = where(target == ignore_index, 0.0, lse - label + z_loss * lse * lse)
+    loss = tl.where(target == ignore_index, 0.0, lse - label + z_loss * lse * lse)
+    tl.store(loss_rows, narrow(loss, loss_ptr.dtype.element_ty))
+    tl.store(lse_rows, narrow(lse, lse_ptr.dtype.element_ty))
+
+
+@triton.jit
+def _cross_entropy_label_smoothing_partial(
+    logits_ptr,
+    partial_top_ptr,
+    partial_total_ptr,
+    partial_total_2_ptr,
+    M,
+    ROWS_1,
+    ROWS_2,
+    V,
+    logits_row_0,
+    logits_row_1,
+    logits_row_2,
+    logits_col,
+    ignore_index,
+    label_smoothing,
+    z_loss,
+    LANES: tl.constexpr,
+    VECTOR: tl.constexpr,
+    SPLITS: tl.constexpr,
+    CHUNK: tl.constexpr,
+    INT: tl.constexpr,
+    FLOAT: tl.constexpr,
+):
+    """A program reduces one chunk of a row to its partial states."""
+    split = tl.program_id(0) % SPLITS
+    rows = (tl.program_id(0) // SPLITS).to(INT) + tl.arange(0, 1)[:, None]
+    stop = tl.minimum((split + 1) * CHUNK, V)
+    lane = tl.arange(0, LANES)[:, None] * VECTOR + tl.arange(0, VECTOR)[None, :]
+    row_2 = rows % ROWS_2
+    row_1 = rows // ROWS_2 % ROWS_1
+    row_0 = rows // ROWS_2 // ROWS_1
+    logits_rows = logits_ptr + row_0 * logits_row_0 + row_1 * logits_row_1 + row_2 * logits_row_2
+
+    label_smoothing = scalar(label_smoothing, FLOAT)
+    z_loss = scalar(z_loss, FLOAT)
+
+    top = tl.full((LANES, 1), -3.4028234663852886e38, FLOAT)
+    total = tl.full((LANES, 1), 0.0, FLOAT)
+    total_2 = tl.full((LANES, 1), 0.0, FLOAT)
+    for start in range(split * CHUNK, stop, LANES * VECTOR):
+        cols = start + lane
+        in_cols = cols < stop
+        logits = tl.load(
+            logits_rows + cols * logits_col, mask=in_cols, other=0.0, eviction_policy="evict_last"
+        ).to(FLOAT)
+        # lse = logsumexp(logits)
+        top, total = logsumexp_step(top, total, tl.where(in_cols, logits, float("-inf")))
+        # smooth = where(label_smoothing > 0.0, mean(logits), 0.0)
+        total_2 = total_2 + tl.sum(logits, axis=1, keep_dims=True)
+
+    row_top, row_total = logsumexp_end(top, total)
+    row_sum = tl.sum(total_2, axis=0, keep_dims=True)
+    tl.store(partial_top_ptr + rows * SPLITS + split, row_top)
+    tl.store(partial_total_ptr + rows * SPLITS + split, row_total)
+    tl.store(partial_total_2_ptr + rows * SPLITS + split, row_sum)
+
+
+@triton.jit
+def _cross_entropy_label_smoothing_finish(
+    partial_top_ptr,
+    partial_total_ptr,
+    partial_total_2_ptr,
+    logits_ptr,
+    target_ptr,
+    loss_ptr,
+    lse_ptr,
+    M,
+    ROWS_1,
+    ROWS_2,
+    V,
+    target_row_0,
+    target_row_1,
+    target_row_2,
+    logits_row_0,
+    logits_row_1,
+    logits_row_2,
+    logits_stride_V,
+    loss_row_0,
+    loss_row_1,
+    loss_row_2,
+    lse_row_0,
+    lse_row_1,
+    lse_row_2,
+    ignore_index,
+    label_smoothing,
+    z_loss,
+    SPLITS: tl.constexpr,
+    BLOCK_S: tl.constexpr,
+    INT: tl.constexpr,
+    FLOAT: tl.constexpr,
+):
+    """A program joins the partial states of a row."""
+    rows = tl.program_id(0).to(INT) + tl.arange(0, 1)[:, None]
+    row_2 = rows % ROWS_2
+    row_1 = rows // ROWS_2 % ROWS_1
+    row_0 = rows // ROWS_2 // ROWS_1
+    target_rows = target_ptr + row_0 * target_row_0 + row_1 * target_row_1 + row_2 * target_row_2
+    logits_rows = logits_ptr + row_0 * logits_row_0 + row_1 * logits_row_1 + row_2 * logits_row_2
+    loss_rows = loss_ptr + row_0 * loss_row_0 + row_1 * loss_row_1 + row_2 * loss_row_2
+    lse_rows = lse_ptr + row_0 * lse_row_0 + row_1 * lse_row_1 + row_2 * lse_row_2
+
+    label_smoothing = scalar(label_smoothing, FLOAT)
+    z_loss = scalar(z_loss, FLOAT)
+
+    splits = tl.arange(0, BLOCK_S)[:, None]
+    top = tl.load(
+        partial_top_ptr + rows * SPLITS + splits, mask=splits < SPLITS, other=-3.4028234663852886e38
+    )
+    total = tl.load(partial_total_ptr + rows * SPLITS + splits, mask=splits < SPLITS, other=0.0)
+    total_2 = tl.load(partial_total_2_ptr + rows * SPLITS + splits, mask=splits < SPLITS, other=0.0)
+    row_top, row_total = logsumexp_end(top, total)
+    row_sum = tl.sum(total_2, axis=0, keep_dims=True)
+
+    target = tl.load(target_rows)
+    # lse = logsumexp(logits)
+    lse = tl.where(row_top == float("inf"), row_top, row_top + tl.log(row_total))
+    logits = tl.load(
+        logits_rows + target * logits_stride_V,
+        mask=((target >= 0) & (target < V)),
+        other=0.0,
+        eviction_policy="evict_last",
+    ).to(FLOAT)
+    # smooth = where(label_smoothing > 0.0, mean(logits), 0.0)
+    smooth = tl.where(label_smoothing > 0.0, row_sum / V, 0.0)
+    # label = (1.0 - label_smoothing) * label + label_smoothing * smooth
+    label = (1.0 - label_smoothing) * logits + label_smoothing * smooth
+    # loss = where(target == ignore_index, 0.0, lse - label + z_loss * lse * lse)
+    loss = tl.where(target == ignore_index, 0.0, lse - label + z_loss * lse * lse)
+    tl.store(loss_rows, narrow(loss, loss_ptr.dtype.element_ty))
+    tl.store(lse_rows, narrow(lse, lse_ptr.dtype.element_ty))
+
+
+@triton.jit
+def _cross_entropy_label_smoothing_softcap_block(
+    logits_ptr,
+    target_ptr,
+    loss_ptr,
+    lse_ptr,
+    M,
+    ROWS_1,
+    ROWS_2,
+    V,
+    target_row_0,
+    target_row_1,
+    target_row_2,
+    logits_row_0,
+    logits_row_1,
+    logits_row_2,
+    logits_col,
+    logits_stride_V,
+    loss_row_0,
+    loss_row_1,
+    loss_row_2,
+    lse_row_0,
+    lse_row_1,
+    lse_row_2,
+    ignore_index,
+    label_smoothing,
+    z_loss,
+    softcap,
+    BLOCK_M: tl.constexpr,
+    BLOCK_N: tl.constexpr,
+    INT: tl.constexpr,
+    FLOAT: tl.constexpr,
+):
+    """A program holds BLOCK_M whole rows in registers."""
+    rows = tl.program_id(0).to(INT) * BLOCK_M + tl.arange(0, BLOCK_M)[:, None]
+    cols = tl.arange(0, BLOCK_N)[None, :]
+    in_cols = cols < V
+    in_rows = rows < M
+    row_2 = rows % ROWS_2
+    row_1 = rows // ROWS_2 % ROWS_1
+    row_0 = rows // ROWS_2 // ROWS_1
+    target_rows = target_ptr + row_0 * target_row_0 + row_1 * target_row_1 + row_2 * target_row_2
+    logits_rows = logits_ptr + row_0 * logits_row_0 + row_1 * logits_row_1 + row_2 * logits_row_2
+    loss_rows = loss_ptr + row_0 * loss_row_0 + row_1 * loss_row_1 + row_2 * loss_row_2
+    lse_rows = lse_ptr + row_0 * lse_row_0 + row_1 * lse_row_1 + row_2 * lse_row_2
+
+    label_smoothing = scalar(label_smoothing, FLOAT)
+    z_loss = scalar(z_loss, FLOAT)
+    softcap = scalar(softcap, FLOAT)
+
+    target = tl.load(target_rows, mask=in_rows, other=0)
+    logits = tl.load(
+        logits_rows + cols * logits_col,
+        mask=in_rows & in_cols,
+        other=0.0,
+        eviction_policy="evict_first",
+    ).to(FLOAT)
+    # logits = softcap * tanh(logits / softcap)
+    logits_2 = softcap * tanh(logits / softcap)
+    # lse = logsumexp(logits)
+    row_max = nan_max(tl.where(in_cols, logits_2, float("-inf")), 1)
+    row_top = tl.where(row_max == float("-inf"), 0.0, row_max)
+    row_total = tl.sum(tl.where(in_cols, tl.exp(logits_2 - row_top), 0.0), axis=1, keep_dims=True)
+    lse = tl.where(row_top == float("inf"), row_top, row_top + tl.log(row_total))
+    # label = take(logits, target)
+    ands = (target >= 0) & (target < V)
+    logits_3 = tl.load(
+        logits_rows + target * logits_stride_V,
+        mask=in_rows & ands,
+        other=0.0,
+        eviction_policy="evict_first",
+    ).to(FLOAT)
+    label = tl.where(ands, softcap * tanh(logits_3 / softcap), 0.0)
+    # smooth = where(label_smoothing > 0.0, mean(logits), 0.0)
+    row_sum = tl.sum(logits_2, axis=1, keep_dims=True)
+    smooth = tl.where(label_smoothing > 0.0, row_sum / V, 0.0)
+    # label = (1.0 - label_smoothing) * label + label_smoothing * smooth
+    label_2 = (1.0 - label_smoothing) * label + label_smoothing * smooth
+    # loss = where(target == ignore_index, 0.0, lse - label + z_loss * lse * lse)
+    loss = tl.where(target == ignore_index, 0.0, lse - label_2 + z_loss * lse * lse)
+    tl.store(loss_rows, narrow(loss, loss_ptr.dtype.element_ty), mask=in_rows)
+    tl.store(lse_rows, narrow(lse, lse_ptr.dtype.element_ty), mask=in_rows)
+
+
+@triton.jit
+def _cross_entropy_label_smoothing_softcap_loop(
+    logits_ptr,
+    target_ptr,
+    loss_ptr,
+    lse_ptr,
+    M,
+    ROWS_1,
+    ROWS_2,
+    V,
+    logits_row_0,
+    logits_row_1,
+    logits_row_2,
+    logits_col,
+    target_row_0,
+    target_row_1,
+    target_row_2,
+    logits_stride_V,
+    loss_row_0,
+    loss_row_1,
+    loss_row_2,
+    lse_row_0,
+    lse_row_1,
+    lse_row_2,
+    ignore_index,
+    label_smoothing,
+    z_loss,
+    softcap,
+    LANES: tl.constexpr,
+    VECTOR: tl.constexpr,
+    INT: tl.constexpr,
+    FLOAT: tl.constexpr,
+):
+    """A program goes over one row once, block by block."""
+    rows = tl.program_id(0).to(INT) + tl.arange(0, 1)[:, None]
+    lane = tl.arange(0, LANES)[:, None] * VECTOR + tl.arange(0, VECTOR)[None, :]
+    row_2 = rows % ROWS_2
+    row_1 = rows // ROWS_2 % ROWS_1
+    row_0 = rows // ROWS_2 // ROWS_1
+    logits_rows = logits_ptr + row_0 * logits_row_0 + row_1 * logits_row_1 + row_2 * logits_row_2
+    target_rows = target_ptr + row_0 * target_row_0 + row_1 * target_row_1 + row_2 * target_row_2
+    loss_rows = loss_ptr + row_0 * loss_row_0 + row_1 * loss_row_1 + row_2 * loss_row_2
+    lse_rows = lse_ptr + row_0 * lse_row_0 + row_1 * lse_row_1 + row_2 * lse_row_2
+
+    label_smoothing = scalar(label_smoothing, FLOAT)
+    z_loss = scalar(z_loss, FLOAT)
+    softcap = scalar(softcap, FLOAT)
+
+    top = tl.full((LANES, 1), -3.4028234663852886e38, FLOAT)
+    total = tl.full((LANES, 1), 0.0, FLOAT)
+    total_2 = tl.full((LANES, 1), 0.0, FLOAT)
+    for start in range(0, V, LANES * VECTOR):
+        cols = start + lane
+        in_cols = cols < V
+        logits = tl.load(
+            logits_rows + cols * logits_col, mask=in_cols, other=0.0, eviction_policy="evict_first"
+        ).to(FLOAT)
+        # logits = softcap * tanh(logits / softcap)
+        logits_2 = softcap * tanh(logits / softcap)
+        # lse = logsumexp(logits)
+        top, total = logsumexp_step(top, total, tl.where(in_cols, logits_2, float("-inf")))
+        # smooth = where(label_smoothing > 0.0, mean(logits), 0.0)
+        total_2 = total_2 + tl.sum(logits_2, axis=1, keep_dims=True)
+
+    row_top, row_total = logsumexp_end(top, total)
+    row_sum = tl.sum(total_2, axis=0, keep_dims=True)
+
+    target = tl.load(target_rows)
+    lse = tl.where(row_top == float("inf"), row_top, row_top + tl.log(row_total))
+    # label = take(logits, target)
+    ands = (target >= 0) & (target < V)
+    logits = tl.load(
+        logits_rows + target * logits_stride_V, mask=ands, other=0.0, eviction_policy="evict_first"
+    ).to(FLOAT)
+    label = tl.where(ands, softcap * tanh(logits / softcap), 0.0)
+    smooth = tl.where(label_smoothing > 0.0, row_sum / V, 0.0)
+    # label = (1.0 - label_smoothing) * label + label_smoothing * smooth
+    label_2 = (1.0 - label_smoothing) * label + label_smoothing * smooth
+    # loss = where(target == ignore_index, 0.0, lse - label + z_loss * lse * lse)
+    loss = tl.where(target == ignore_index, 0.0, lse - label_2 + z_loss * lse * lse)
+    tl.store(loss_rows, narrow(loss, loss_ptr.dtype.element_ty))
+    tl.store(lse_rows, narrow(lse, lse_ptr.dtype.element_ty))
+
+
+@triton.jit
+def _cross_entropy_label_smoothing_softcap_partial(
+    logits_ptr,
+    partial_top_ptr,
+    partial_total_ptr,
+    partial_total_2_ptr,
+    M,
+    ROWS_1,
+    ROWS_2,
+    V,
+    logits_row_0,
+    logits_row_1,
+    logits_row_2,
+    logits_col,
+    ignore_index,
+    label_smoothing,
+    z_loss,
+    softcap,
+    LANES: tl.constexpr,
+    VECTOR: tl.constexpr,
+    SPLITS: tl.constexpr,
+    CHUNK: tl.constexpr,
+    INT: tl.constexpr,
+    FLOAT: tl.constexpr,
+):
+    """A program reduces one chunk of a row to its partial states."""
+    split = tl.program_id(0) % SPLITS
+    rows = (tl.program_id(0) // SPLITS).to(INT) + tl.arange(0, 1)[:, None]
+    stop = tl.minimum((split + 1) * CHUNK, V)
+    lane = tl.arange(0, LANES)[:, None] * VECTOR + tl.arange(0, VECTOR)[None, :]
+    row_2 = rows % ROWS_2
+    row_1 = rows // ROWS_2 % ROWS_1
+    row_0 = rows // ROWS_2 // ROWS_1
+    logits_rows = logits_ptr + row_0 * logits_row_0 + row_1 * logits_row_1 + row_2 * logits_row_2
+
+    label_smoothing = scalar(label_smoothing, FLOAT)
+    z_loss = scalar(z_loss, FLOAT)
+    softcap = scalar(softcap, FLOAT)
+
+    top = tl.full((LANES, 1), -3.4028234663852886e38, FLOAT)
+    total = tl.full((LANES, 1), 0.0, FLOAT)
+    total_2 = tl.full((LANES, 1), 0.0, FLOAT)
+    for start in range(split * CHUNK, stop, LANES * VECTOR):
+        cols = start + lane
+        in_cols = cols < stop
+        logits = tl.load(
+            logits_rows + cols * logits_col, mask=in_cols, other=0.0, eviction_policy="evict_last"
+        ).to(FLOAT)
+        # logits = softcap * tanh(logits / softcap)
+        logits_2 = softcap * tanh(logits / softcap)
+        # lse = logsumexp(logits)
+        top, total = logsumexp_step(top, total, tl.where(in_cols, logits_2, float("-inf")))
+        # smooth = where(label_smoothing > 0.0, mean(logits), 0.0)
+        total_2 = total_2 + tl.sum(logits_2, axis=1, keep_dims=True)
+
+    row_top, row_total = logsumexp_end(top, total)
+    row_sum = tl.sum(total_2, axis=0, keep_dims=True)
+    tl.store(partial_top_ptr + rows * SPLITS + split, row_top)
+    tl.store(partial_total_ptr + rows * SPLITS + split, row_total)
+    tl.store(partial_total_2_ptr + rows * SPLITS + split, row_sum)
+
+
+@triton.jit
+def _cross_entropy_label_smoothing_softcap_finish(
+    partial_top_ptr,
+    partial_total_ptr,
+    partial_total_2_ptr,
+    logits_ptr,
+    target_ptr,
+    loss_ptr,
+    lse_ptr,
+    M,
+    ROWS_1,
+    ROWS_2,
+    V,
+    target_row_0,
+    target_row_1,
+    target_row_2,
+    logits_row_0,
+    logits_row_1,
+    logits_row_2,
+    logits_stride_V,
+    loss_row_0,
+    loss_row_1,
+    loss_row_2,
+    lse_row_0,
+    lse_row_1,
+    lse_row_2,
+    ignore_index,
+    label_smoothing,
+    z_loss,
+    softcap,
+    SPLITS: tl.constexpr,
+    BLOCK_S: tl.constexpr,
+    INT: tl.constexpr,
+    FLOAT: tl.constexpr,
+):
+    """A program joins the partial states of a row."""
+    rows = tl.program_id(0).to(INT) + tl.arange(0, 1)[:, None]
+    row_2 = rows % ROWS_2
+    row_1 = rows // ROWS_2 % ROWS_1
+    row_0 = rows // ROWS_2 // ROWS_1
+    target_rows = target_ptr + row_0 * target_row_0 + row_1 * target_row_1 + row_2 * target_row_2
+    logits_rows = logits_ptr + row_0 * logits_row_0 + row_1 * logits_row_1 + row_2 * logits_row_2
+    loss_rows = loss_ptr + row_0 * loss_row_0 + row_1 * loss_row_1 + row_2 * loss_row_2
+    lse_rows = lse_ptr + row_0 * lse_row_0 + row_1 * lse_row_1 + row_2 * lse_row_2
+
+    label_smoothing = scalar(label_smoothing, FLOAT)
+    z_loss = scalar(z_loss, FLOAT)
+    softcap = scalar(softcap, FLOAT)
+
+    splits = tl.arange(0, BLOCK_S)[:, None]
+    top = tl.load(
+        partial_top_ptr + rows * SPLITS + splits, mask=splits < SPLITS, other=-3.4028234663852886e38
+    )
+    total = tl.load(partial_total_ptr + rows * SPLITS + splits, mask=splits < SPLITS, other=0.0)
+    total_2 = tl.load(partial_total_2_ptr + rows * SPLITS + splits, mask=splits < SPLITS, other=0.0)
+    row_top, row_total = logsumexp_end(top, total)
+    row_sum = tl.sum(total_2, axis=0, keep_dims=True)
+
+    target = tl.load(target_rows)
+    # lse = logsumexp(logits)
+    lse = tl.where(row_top == float("inf"), row_top, row_top + tl.log(row_total))
+    # label = take(logits, target)
+    ands = (target >= 0) & (target < V)
+    logits = tl.load(
+        logits_rows + target * logits_stride_V, mask=ands, other=0.0, eviction_policy="evict_last"
+    ).to(FLOAT)
+    label = tl.where(ands, softcap * tanh(logits / softcap), 0.0)
+    # smooth = where(label_smoothing > 0.0, mean(logits), 0.0)
+    smooth = tl.where(label_smoothing > 0.0, row_sum / V, 0.0)
+    # label = (1.0 - label_smoothing) * label + label_smoothing * smooth
+    label_2 = (1.0 - label_smoothing) * label + label_smoothing * smooth
+    # loss = where(target == ignore_index, 0.0, lse - label + z_loss * lse * lse)
+    loss = tl.where(target == ignore_index, 0.0, lse - label_2 + z_loss * lse * lse)
+    tl.store(loss_rows, narrow(loss, loss_ptr.dtype.element_ty))
+    tl.store(lse_rows, narrow(lse, lse_ptr.dtype.element_ty))
+
+
+def _plan(call: Call) -> Launch:
+    """Kernel, config and grid for one set of shapes, strides and dtypes."""
+    rows = call.axes(("M",), limit=3)
+    cols = call.axes(("V",), limit=1)
+    width = next_power_of_2(cols.total)
+    if splits_pay(call.target, rows.total, cols.total):
+        config = call.choose(
+            LOOP_CONFIGS, lambda config: loop_cost(config, call.target, rows.total, cols.total)
+        )
+        splits, chunk = split_row(call.target, rows.total, cols.total, config["TILE"])
+        vector = max(1, 16 // call.element_size)
+        lanes = {"LANES": config["TILE"] // vector, "VECTOR": vector}
+        return Launch(
+            Step(
+                _cross_entropy_partial,
+                grid=(rows.total * splits,),
+                tensors=("logits", "partial_top", "partial_total"),
+                integers=(
+                    rows.total,
+                    *rows.sizes[1:],
+                    cols.total,
+                    *rows.strides("logits"),
+                    cols.strides("logits")[0],
+                ),
+                params=("ignore_index", "z_loss"),
+                constants={**lanes, "SPLITS": splits, "CHUNK": chunk},
+                config=config,
+            ),
+            Step(
+                _cross_entropy_finish,
+                grid=(rows.total,),
+                tensors=("partial_top", "partial_total", "logits", "target", "loss", "lse"),
+                integers=(
+                    rows.total,
+                    *rows.sizes[1:],
+                    cols.total,
+                    *rows.strides("target"),
+                    *rows.strides("logits"),
+                    call.stride("logits", "V"),
+                    *rows.strides("loss"),
+                    *rows.strides("lse"),
+                ),
+                params=("ignore_index", "z_loss"),
+                constants={"SPLITS": splits, "BLOCK_S": next_power_of_2(splits)},
+                config=config,
+            ),
+            workspaces={
+                "partial_top": ((rows.total, splits), call.float),
+                "partial_total": ((rows.total, splits), call.float),
+            },
+        )
+    if width <= WIDEST_BLOCK:
+        config = call.choose(
+            BLOCK_CONFIGS, lambda config: block_cost(config, call.target, rows.total, width)
+        )
+        block_m = max(1, min(config["TILE"] // width, next_power_of_2(rows.total)))
+        return Launch(
+            Step(
+                _cross_entropy_block,
+                grid=(cdiv(rows.total, block_m),),
+                tensors=("logits", "target", "loss", "lse"),
+                integers=(
+                    rows.total,
+                    *rows.sizes[1:],
+                    cols.total,
+                    *rows.strides("target"),
+                    *rows.strides("logits"),
+                    cols.strides("logits")[0],
+                    call.stride("logits", "V"),
+                    *rows.strides("loss"),
+                    *rows.strides("lse"),
+                ),
+                params=("ignore_index", "z_loss"),
+                constants={"BLOCK_M": block_m, "BLOCK_N": width},
+                config=config,
+            )
+        )
+
+    config = call.choose(
+        LOOP_CONFIGS, lambda config: loop_cost(config, call.target, rows.total, cols.total)
+    )
+    vector = max(1, 16 // call.element_size)
+    return Launch(
+        Step(
+            _cross_entropy_loop,
+            grid=(rows.total,),
+            tensors=("logits", "target", "loss", "lse"),
+            integers=(
+                rows.total,
+                *rows.sizes[1:],
+                cols.total,
+                *rows.strides("logits"),
+                cols.strides("logits")[0],
+                *rows.strides("target"),
+                call.stride("logits", "V"),
+                *rows.strides("loss"),
+                *rows.strides("lse"),
+            ),
+            params=("ignore_index", "z_loss"),
+            constants={"LANES": config["TILE"] // vector, "VECTOR": vector},
+            config=config,
+        )
+    )
+
+
+def _plan_softcap(call: Call) -> Launch:
+    """Kernel, config and grid for one set of shapes, strides and dtypes."""
+    rows = call.axes(("M",), limit=3)
+    cols = call.axes(("V",), limit=1)
+    width = next_power_of_2(cols.total)
+    if splits_pay(call.target, rows.total, cols.total):
+        config = call.choose(
+            LOOP_CONFIGS, lambda config: loop_cost(config, call.target, rows.total, cols.total)
+        )
+        splits, chunk = split_row(call.target, rows.total, cols.total, config["TILE"])
+        vector = max(1, 16 // call.element_size)
+        lanes = {"LANES": config["TILE"] // vector, "VECTOR": vector}
+        return Launch(
+            Step(
+                _cross_entropy_softcap_partial,
+                grid=(rows.total * splits,),
+                tensors=("logits", "partial_top", "partial_total"),
+                integers=(
+                    rows.total,
+                    *rows.sizes[1:],
+                    cols.total,
+                    *rows.strides("logits"),
+                    cols.strides("logits")[0],
+                ),
+                params=("ignore_index", "z_loss", "softcap"),
+                constants={**lanes, "SPLITS": splits, "CHUNK": chunk},
+                config=config,
+            ),
+            Step(
+                _cross_entropy_softcap_finish,
+                grid=(rows.total,),
+                tensors=("partial_top", "partial_total", "logits", "target", "loss", "lse"),
+                integers=(
+                    rows.total,
+                    *rows.sizes[1:],
+                    cols.total,
+                    *rows.strides("target"),
+                    *rows.strides("logits"),
+                    call.stride("logits", "V"),
+                    *rows.strides("loss"),
+                    *rows.strides("lse"),
+                ),
+                params=("ignore_index", "z_loss", "softcap"),
+                constants={"SPLITS": splits, "BLOCK_S": next_power_of_2(splits)},
+                config=config,
+            ),
+            workspaces={
+                "partial_top": ((rows.total, splits), call.float),
+                "partial_total": ((rows.total, splits), call.float),
+            },
+        )
+    if width <= WIDEST_BLOCK:
+        config = call.choose(
+            BLOCK_CONFIGS, lambda config: block_cost(config, call.target, rows.total, width)
+        )
+        block_m = max(1, min(config["TILE"] // width, next_power_of_2(rows.total)))
+        return Launch(
+            Step(
+                _cross_entropy_softcap_block,
+                grid=(cdiv(rows.total, block_m),),
+                tensors=("logits", "target", "loss", "lse"),
+                integers=(
+                    rows.total,
+                    *rows.sizes[1:],
+                    cols.total,
+                    *rows.strides("target"),
+                    *rows.strides("logits"),
+                    cols.strides("logits")[0],
+                    call.stride("logits", "V"),
+                    *rows.strides("loss"),
+                    *rows.strides("lse"),
+                ),
+                params=("ignore_index", "z_loss", "softcap"),
+                constants={"BLOCK_M": block_m, "BLOCK_N": width},
+                config=config,
+            )
+        )
+
+    config = call.choose(
+        LOOP_CONFIGS, lambda config: loop_cost(config, call.target, rows.total, cols.total)
+    )
+    vector = max(1, 16 // call.element_size)
+    return Launch(
+        Step(
+            _cross_entropy_softcap_loop,
+            grid=(rows.total,),
+            tensors=("logits", "target", "loss", "lse"),
+            integers=(
+                rows.total,
+                *rows.sizes[1:],
+                cols.total,
+                *rows.strides("logits"),
+                cols.strides("logits")[0],
+                *rows.strides("target"),
+                call.stride("logits", "V"),
+                *rows.strides("loss"),
+                *rows.strides("lse"),
+            ),
+            params=("ignore_index", "z_loss", "softcap"),
+            constants={"LANES": config["TILE"] // vector, "VECTOR": vector},
+            config=config,
+        )
+    )
+
+
+def _plan_label_smoothing(call: Call) -> Launch:
+    """Kernel, config and grid for one set of shapes, strides and dtypes."""
+    rows = call.axes(("M",), limit=3)
+    cols = call.axes(("V",), limit=1)
+    width = next_power_of_2(cols.total)
+    if splits_pay(call.target, rows.total, cols.total):
+        config = call.choose(
+            LOOP_CONFIGS, lambda config: loop_cost(config, call.target, rows.total, cols.total)
+        )
+        splits, chunk = split_row(call.target, rows.total, cols.total, config["TILE"])
+        vector = max(1, 16 // call.element_size)
+        lanes = {"LANES": config["TILE"] // vector, "VECTOR": vector}
+        return Launch(
+            Step(
+                _cross_entropy_label_smoothing_partial,
+                grid=(rows.total * splits,),
+                tensors=("logits", "partial_top", "partial_total", "partial_total_2"),
+                integers=(
+                    rows.total,
+                    *rows.sizes[1:],
+                    cols.total,
+                    *rows.strides("logits"),
+                    cols.strides("logits")[0],
+                ),
+                params=("ignore_index", "label_smoothing", "z_loss"),
+                constants={**lanes, "SPLITS": splits, "CHUNK": chunk},
+                config=config,
+            ),
+            Step(
+                _cross_entropy_label_smoothing_finish,
+                grid=(rows.total,),
+                tensors=(
+                    "partial_top",
+                    "partial_total",
+                    "partial_total_2",
+                    "logits",
+                    "target",
+                    "loss",
+                    "lse",
+                ),
+                integers=(
+                    rows.total,
+                    *rows.sizes[1:],
+                    cols.total,
+                    *rows.strides("target"),
+                    *rows.strides("logits"),
+                    call.stride("logits", "V"),
+                    *rows.strides("loss"),
+                    *rows.strides("lse"),
+                ),
+                params=("ignore_index", "label_smoothing", "z_loss"),
+                constants={"SPLITS": splits, "BLOCK_S": next_power_of_2(splits)},
+                config=config,
+            ),
+            workspaces={
+                "partial_top": ((rows.total, splits), call.float),
+                "partial_total": ((rows.total, splits), call.float),
+                "partial_total_2": ((rows.total, splits), call.float),
+            },
+        )
+    if width <= WIDEST_BLOCK:
+        config = call.choose(
+            BLOCK_CONFIGS, lambda config: block_cost(config, call.target, rows.total, width)
+        )
+        block_m = max(1, min(config["TILE"] // width, next_power_of_2(rows.total)))
+        return Launch(
+            Step(
+                _cross_entropy_label_smoothing_block,
+                grid=(cdiv(rows.total, block_m),),
+                tensors=("logits", "target", "loss", "lse"),
+                integers=(
+                    rows.total,
+                    *rows.sizes[1:],
+                    cols.total,
+                    *rows.strides("target"),
+                    *rows.strides("logits"),
+                    cols.strides("logits")[0],
+                    call.stride("logits", "V"),
+                    *rows.strides("loss"),
+                    *rows.strides("lse"),
+                ),
+                params=("ignore_index", "label_smoothing", "z_loss"),
+                constants={"BLOCK_M": block_m, "BLOCK_N": width},
+                config=config,
+            )
+        )
+
+    config = call.choose(
+        LOOP_CONFIGS, lambda config: loop_cost(config, call.target, rows.total, cols.total)
+    )
+    vector = max(1, 16 // call.element_size)
+    return Launch(
+        Step(
+            _cross_entropy_label_smoothing_loop,
+            grid=(rows.total,),
+            tensors=("logits", "target", "loss", "lse"),
+            integers=(
+                rows.total,
+                *rows.sizes[1:],
+                cols.total,
+                *rows.strides("logits"),
+                cols.strides("logits")[0],
+                *rows.strides("target"),
+                call.stride("logits", "V"),
+                *rows.strides("loss"),
+                *rows.strides("lse"),
+            ),
+            params=("ignore_index", "label_smoothing", "z_loss"),
+            constants={"LANES": config["TILE"] // vector, "VECTOR": vector},
+            config=config,
+        )
+    )
+
+
+def _plan_label_smoothing_softcap(call: Call) -> Launch:
+    """Kernel, config and grid for one set of shapes, strides and dtypes."""
+    rows = call.axes(("M",), limit=3)
+    cols = call.axes(("V",), limit=1)
+    width = next_power_of_2(cols.total)
+    if splits_pay(call.target, rows.total, cols.total):
+        config = call.choose(
+            LOOP_CONFIGS, lambda config: loop_cost(config, call.target, rows.total, cols.total)
+        )
+        splits, chunk = split_row(call.target, rows.total, cols.total, config["TILE"])
+        vector = max(1, 16 // call.element_size)
+        lanes = {"LANES": config["TILE"] // vector, "VECTOR": vector}
+        return Launch(
+            Step(
+                _cross_entropy_label_smoothing_softcap_partial,
+                grid=(rows.total * splits,),
+                tensors=("logits", "partial_top", "partial_total", "partial_total_2"),
+                integers=(
+                    rows.total,
+                    *rows.sizes[1:],
+                    cols.total,
+                    *rows.strides("logits"),
+                    cols.strides("logits")[0],
+                ),
+                params=("ignore_index", "label_smoothing", "z_loss", "softcap"),
+                constants={**lanes, "SPLITS": splits, "CHUNK": chunk},
+                config=config,
+            ),
+            Step(
+                _cross_entropy_label_smoothing_softcap_finish,
+                grid=(rows.total,),
+                tensors=(
+                    "partial_top",
+                    "partial_total",
+                    "partial_total_2",
+                    "logits",
+                    "target",
+                    "loss",
+                    "lse",
+                ),
+                integers=(
+                    rows.total,
+                    *rows.sizes[1:],
+                    cols.total,
+                    *rows.strides("target"),
+                    *rows.strides("logits"),
+                    call.stride("logits", "V"),
+                    *rows.strides("loss"),
+                    *rows.strides("lse"),
+                ),
+                params=("ignore_index", "label_smoothing", "z_loss", "softcap"),
+                constants={"SPLITS": splits, "BLOCK_S": next_power_of_2(splits)},
+                config=config,
+            ),
+            workspaces={
+                "partial_top": ((rows.total, splits), call.float),
+                "partial_total": ((rows.total, splits), call.float),
+                "partial_total_2": ((rows.total, splits), call.float),
+            },
+        )
+    if width <= WIDEST_BLOCK:
+        config = call.choose(
+            BLOCK_CONFIGS, lambda config: block_cost(config, call.target, rows.total, width)
+        )
+        block_m = max(1, min(config["TILE"] // width, next_power_of_2(rows.total)))
+        return Launch(
+            Step(
+                _cross_entropy_label_smoothing_softcap_block,
+                grid=(cdiv(rows.total, block_m),),
+                tensors=("logits", "target", "loss", "lse"),
+                integers=(
+                    rows.total,
+                    *rows.sizes[1:],
+                    cols.total,
+                    *rows.strides("target"),
+                    *rows.strides("logits"),
+                    cols.strides("logits")[0],
+                    call.stride("logits", "V"),
+                    *rows.strides("loss"),
+                    *rows.strides("lse"),
+                ),
+                params=("ignore_index", "label_smoothing", "z_loss", "softcap"),
+                constants={"BLOCK_M": block_m, "BLOCK_N": width},
+                config=config,
+            )
+        )
+
+    config = call.choose(
+        LOOP_CONFIGS, lambda config: loop_cost(config, call.target, rows.total, cols.total)
+    )
+    vector = max(1, 16 // call.element_size)
+    return Launch(
+        Step(
+            _cross_entropy_label_smoothing_softcap_loop,
+            grid=(rows.total,),
+            tensors=("logits", "target", "loss", "lse"),
+            integers=(
+                rows.total,
+                *rows.sizes[1:],
+                cols.total,
+                *rows.strides("logits"),
+                cols.strides("logits")[0],
+                *rows.strides("target"),
+                call.stride("logits", "V"),
+                *rows.strides("loss"),
+                *rows.strides("lse"),
+            ),
+            params=("ignore_index", "label_smoothing", "z_loss", "softcap"),
+            constants={"LANES": config["TILE"] // vector, "VECTOR": vector},
+            config=config,
+        )
+    )
+
+
+def reference(logits, target, ignore_index, label_smoothing, z_loss, softcap, *, compute):
+    """Cross entropy of each row with its label, plus z_loss * lse^2 (PaLM, arXiv:2204.02311).
+
+    The spec in eager PyTorch, op by op. `compute` is the type of arithmetic; None keeps that of
+    the inputs. Tensors have the spec's dimensions, results are not rounded to their storage type.
+    """
+    logits = widen(logits, compute)
+    # lse = logsumexp(logits)
+    lse = torch.logsumexp(logits, -1)
+    # label = take(logits, target)
+    label = take_last(logits, target)
+    # loss = where(target == ignore_index, 0.0, lse - label + z_loss * lse * lse)
+    loss = torch.where(target == ignore_index, 0.0, lse - label + z_loss * lse * lse)
+    return loss, lse
+
+
+def reference_softcap(logits, target, ignore_index, label_smoothing, z_loss, softcap, *, compute):
+    """Cross entropy of each row with its label, plus z_loss * lse^2 (PaLM, arXiv:2204.02311).
+
+    The spec in eager PyTorch, op by op. `compute` is the type of arithmetic; None keeps that of
+    the inputs. Tensors have the spec's dimensions, results are not rounded to their storage type.
+    """
+    logits = widen(logits, compute)
+    # logits = softcap * tanh(logits / softcap)
+    logits_2 = softcap * torch.tanh(logits / softcap)
+    # lse = logsumexp(logits)
+    lse = torch.logsumexp(logits_2, -1)
+    # label = take(logits, target)
+    label = take_last(logits_2, target)
+    # loss = where(target == ignore_index, 0.0, lse - label + z_loss * lse * lse)
+    loss = torch.where(target == ignore_index, 0.0, lse - label + z_loss * lse * lse)
+    return loss, lse
+
+
+def reference_label_smoothing(
+    logits, target, ignore_index, label_smoothing, z_loss, softcap, *, compute
+):
+    """Cross entropy of each row with its label, plus z_loss * lse^2 (PaLM, arXiv:2204.02311).
+
+    The spec in eager PyTorch, op by op. `compute` is the type of arithmetic; None keeps that of
+    the inputs. Tensors have the spec's dimensions, results are not rounded to their storage type.
+    """
+    logits = widen(logits, compute)
+    # lse = logsumexp(logits)
+    lse = torch.logsumexp(logits, -1)
+    # label = take(logits, target)
+    label = take_last(logits, target)
+    # smooth = where(label_smoothing > 0.0, mean(logits), 0.0)
+    smooth = torch.where(
+        scalar_tensor(label_smoothing > 0.0, logits.device, compute), logits.mean(-1), 0.0
+    )
+    # label = (1.0 - label_smoothing) * label + label_smoothing * smooth
+    label_2 = (1.0 - label_smoothing) * label + label_smoothing * smooth
+    # loss = where(target == ignore_index, 0.0, lse - label + z_loss * lse * lse)
+    loss = torch.where(target == ignore_index, 0.0, lse - label_2 + z_loss * lse * lse)
+    return loss, lse
+
+
+def reference_label_smoothing_softcap(
+    logits, target, ignore_index, label_smoothing, z_loss, softcap, *, compute
+):
+    """Cross entropy of each row with its label, plus z_loss * lse^2 (PaLM, arXiv:2204.02311).
+
+    The spec in eager PyTorch, op by op. `compute` is the type of arithmetic; None keeps that of
+    the inputs. Tensors have the spec's dimensions, results are not rounded to their storage type.
+    """
+    logits = widen(logits, compute)
+    # logits = softcap * tanh(logits / softcap)
+    logits_2 = softcap * torch.tanh(logits / softcap)
+    # lse = logsumexp(logits)
+    lse = torch.logsumexp(logits_2, -1)
+    # label = take(logits, target)
+    label = take_last(logits_2, target)
+    # smooth = where(label_smoothing > 0.0, mean(logits), 0.0)
+    smooth = torch.where(
+        scalar_tensor(label_smoothing > 0.0, logits.device, compute), logits_2.mean(-1), 0.0
+    )
+    # label = (1.0 - label_smoothing) * label + label_smoothing * smooth
+    label_2 = (1.0 - label_smoothing) * label + label_smoothing * smooth
+    # loss = where(target == ignore_index, 0.0, lse - label + z_loss * lse * lse)
+    loss = torch.where(target == ignore_index, 0.0, lse - label_2 + z_loss * lse * lse)
+    return loss, lse
+
+
+OP = Op(
+    name="cross_entropy",
+    spec_hash="42770796",
+    inputs=(Operand("logits", ("M", "V")), Operand("target", ("M",), kind="int")),
+    params=(
+        Param("ignore_index", "int", -100),
+        Param("label_smoothing", "float", None, optional=True),
+        Param("z_loss", "float", 0.0),
+        Param("softcap", "float", None, optional=True),
+    ),
+    outputs=(Output("loss", ("M",), dtype="float"), Output("lse", ("M",), dtype="float")),
+    fold="M",
+    specialize=("label_smoothing", "softcap"),
+    variants={
+        (False, False): Variant(_plan, reference),
+        (False, True): Variant(_plan_softcap, reference_softcap),
+        (True, False): Variant(_plan_label_smoothing, reference_label_smoothing),
+        (True, True): Variant(_plan_label_smoothing_softcap, reference_label_smoothing_softcap),
+    },
+)
+
+
+def cross_entropy(
+    logits: torch.Tensor,
+    target: torch.Tensor,
+    ignore_index: int = -100,
+    label_smoothing: float | None = None,
+    z_loss: float = 0.0,
+    softcap: float | None = None,
+    *,
+    out: tuple[torch.Tensor, torch.Tensor] | None = None,
+    backend: str = "auto",
+    autotune: bool = False,
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Cross entropy of each row with its label, plus z_loss * lse^2 (PaLM, arXiv:2204.02311).
+
+    A row with the label ignore_index costs 0; softcap is Gemma 2's (arXiv:2408.00118).
+
+    Args:
+        logits: [M, V], floats.
+        target: [M], integers.
+        ignore_index: int.
+        label_smoothing: float, or None.
+        z_loss: float.
+        softcap: float, or None.
+        out: where to write loss, lse.
+        backend: "triton", "torch" (the eager reference) or "auto".
+        autotune: time all configs for these shapes, and remember the fastest.
+
+    Returns:
+        loss: [M], fp32 (fp64 for fp64 inputs).
+        lse: [M], fp32 (fp64 for fp64 inputs).
+        M may stand for several dimensions.
+    """
+    tensors = (logits, target)
+    params = (ignore_index, label_smoothing, z_loss, softcap)
+    return OP(tensors, params, out, backend, autotune)

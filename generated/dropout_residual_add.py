@@ -1,0 +1,418 @@
+"""Drop elements with probability rate, scale up the rest, add the residual.
+
+The mask is a function of the seed and the position alone, so that a backward can draw it again.
+
+Built by tilegen 0.1.0 from specs/dropout_residual_add.py (spec 0b10f04d, templates 6fdcd96c).
+Rebuild with `tilegen build`; edits are overwritten.
+
+"""
+
+import torch
+import triton
+import triton.language as tl
+
+from ._runtime import (
+    Call,
+    Config,
+    Kernel,
+    Launch,
+    Op,
+    Operand,
+    Output,
+    Param,
+    Step,
+    Variant,
+    cdiv,
+    flat_cost,
+    fold,
+    narrow,
+    positions,
+    scalar,
+    tile_shape,
+    uniform,
+    uniform_reference,
+    widen,
+)
+
+#: Configs of the flat kernels.
+FLAT_CONFIGS = {
+    ("sm_80", 2): (
+        Config(BLOCK=1024, num_warps=4),  # 0 B shared
+        Config(BLOCK=2048, num_warps=4),  # 0 B shared
+        Config(BLOCK=4096, num_warps=8),  # 0 B shared
+    ),
+    ("sm_80", 4): (
+        Config(BLOCK=1024, num_warps=4),  # 0 B shared
+        Config(BLOCK=2048, num_warps=4),  # 0 B shared
+        Config(BLOCK=4096, num_warps=8),  # 0 B shared
+    ),
+    ("sm_90", 2): (
+        Config(BLOCK=1024, num_warps=4),  # 0 B shared
+        Config(BLOCK=2048, num_warps=4),  # 0 B shared
+        Config(BLOCK=4096, num_warps=8),  # 0 B shared
+    ),
+    ("sm_90", 4): (
+        Config(BLOCK=1024, num_warps=4),  # 0 B shared
+        Config(BLOCK=2048, num_warps=4),  # 0 B shared
+        Config(BLOCK=4096, num_warps=8),  # 0 B shared
+    ),
+    ("sm_100", 2): (
+        Config(BLOCK=1024, num_warps=4),  # 0 B shared
+        Config(BLOCK=2048, num_warps=4),  # 0 B shared
+        Config(BLOCK=4096, num_warps=8),  # 0 B shared
+    ),
+    ("sm_100", 4): (
+        Config(BLOCK=1024, num_warps=4),  # 0 B shared
+        Config(BLOCK=2048, num_warps=4),  # 0 B shared
+        Config(BLOCK=4096, num_warps=8),  # 0 B shared
+    ),
+    ("sm_89", 2): (
+        Config(BLOCK=1024, num_warps=4),  # 0 B shared
+        Config(BLOCK=2048, num_warps=4),  # 0 B shared
+        Config(BLOCK=4096, num_warps=8),  # 0 B shared
+    ),
+    ("sm_89", 4): (
+        Config(BLOCK=1024, num_warps=4),  # 0 B shared
+        Config(BLOCK=2048, num_warps=4),  # 0 B shared
+        Config(BLOCK=4096, num_warps=8),  # 0 B shared
+    ),
+    ("sm_86", 2): (
+        Config(BLOCK=1024, num_warps=4),  # 0 B shared
+        Config(BLOCK=2048, num_warps=4),  # 0 B shared
+        Config(BLOCK=4096, num_warps=8),  # 0 B shared
+    ),
+    ("sm_86", 4): (
+        Config(BLOCK=1024, num_warps=4),  # 0 B shared
+        Config(BLOCK=2048, num_warps=4),  # 0 B shared
+        Config(BLOCK=4096, num_warps=8),  # 0 B shared
+    ),
+    ("sm_120", 2): (
+        Config(BLOCK=1024, num_warps=4),  # 0 B shared
+        Config(BLOCK=2048, num_warps=4),  # 0 B shared
+        Config(BLOCK=4096, num_warps=8),  # 0 B shared
+    ),
+    ("sm_120", 4): (
+        Config(BLOCK=1024, num_warps=4),  # 0 B shared
+        Config(BLOCK=2048, num_warps=4),  # 0 B shared
+        Config(BLOCK=4096, num_warps=8),  # 0 B shared
+    ),
+    ("gfx90a", 2): (
+        Config(BLOCK=1024, num_warps=4),  # 0 B shared
+        Config(BLOCK=2048, num_warps=4),  # 0 B shared
+        Config(BLOCK=4096, num_warps=8),  # 0 B shared
+    ),
+    ("gfx90a", 4): (
+        Config(BLOCK=1024, num_warps=4),  # 0 B shared
+        Config(BLOCK=2048, num_warps=4),  # 0 B shared
+        Config(BLOCK=4096, num_warps=8),  # 0 B shared
+    ),
+    ("gfx942", 2): (
+        Config(BLOCK=1024, num_warps=4),  # 0 B shared
+        Config(BLOCK=2048, num_warps=4),  # 0 B shared
+        Config(BLOCK=4096, num_warps=8),  # 0 B shared
+    ),
+    ("gfx942", 4): (
+        Config(BLOCK=1024, num_warps=4),  # 0 B shared
+        Config(BLOCK=2048, num_warps=4),  # 0 B shared
+        Config(BLOCK=4096, num_warps=8),  # 0 B shared
+    ),
+    ("gfx950", 2): (
+        Config(BLOCK=1024, num_warps=4),  # 0 B shared
+        Config(BLOCK=2048, num_warps=4),  # 0 B shared
+        Config(BLOCK=4096, num_warps=8),  # 0 B shared
+    ),
+    ("gfx950", 4): (
+        Config(BLOCK=1024, num_warps=4),  # 0 B shared
+        Config(BLOCK=2048, num_warps=4),  # 0 B shared
+        Config(BLOCK=4096, num_warps=8),  # 0 B shared
+    ),
+}
+
+#: Configs of the tiled kernels.
+TILED_CONFIGS = {
+    ("sm_80", 2): (
+        Config(TILE=1024, num_warps=4),  # 0 B shared
+        Config(TILE=2048, num_warps=4),  # 0 B shared
+        Config(TILE=4096, num_warps=8),  # 0 B shared
+    ),
+    ("sm_80", 4): (
+        Config(TILE=1024, num_warps=4),  # 0 B shared
+        Config(TILE=2048, num_warps=4),  # 0 B shared
+        Config(TILE=4096, num_warps=8),  # 0 B shared
+    ),
+    ("sm_90", 2): (
+        Config(TILE=1024, num_warps=4),  # 0 B shared
+        Config(TILE=2048, num_warps=4),  # 0 B shared
+        Config(TILE=4096, num_warps=8),  # 0 B shared
+    ),
+    ("sm_90", 4): (
+        Config(TILE=1024, num_warps=4),  # 0 B shared
+        Config(TILE=2048, num_warps=4),  # 0 B shared
+        Config(TILE=4096, num_warps=8),  # 0 B shared
+    ),
+    ("sm_100", 2): (
+        Config(TILE=1024, num_warps=4),  # 0 B shared
+        Config(TILE=2048, num_warps=4),  # 0 B shared
+        Config(TILE=4096, num_warps=8),  # 0 B shared
+    ),
+    ("sm_100", 4): (
+        Config(TILE=1024, num_warps=4),  # 0 B shared
+        Config(TILE=2048, num_warps=4),  # 0 B shared
+        Config(TILE=4096, num_warps=8),  # 0 B shared
+    ),
+    ("sm_89", 2): (
+        Config(TILE=1024, num_warps=4),  # 0 B shared
+        Config(TILE=2048, num_warps=4),  # 0 B shared
+        Config(TILE=4096, num_warps=8),  # 0 B shared
+    ),
+    ("sm_89", 4): (
+        Config(TILE=1024, num_warps=4),  # 0 B shared
+        Config(TILE=2048, num_warps=4),  # 0 B shared
+        Config(TILE=4096, num_warps=8),  # 0 B shared
+    ),
+    ("sm_86", 2): (
+        Config(TILE=1024, num_warps=4),  # 0 B shared
+        Config(TILE=2048, num_warps=4),  # 0 B shared
+        Config(TILE=4096, num_warps=8),  # 0 B shared
+    ),
+    ("sm_86", 4): (
+        Config(TILE=1024, num_warps=4),  # 0 B shared
+        Config(TILE=2048, num_warps=4),  # 0 B shared
+        Config(TILE=4096, num_warps=8),  # 0 B shared
+    ),
+    ("sm_120", 2): (
+        Config(TILE=1024, num_warps=4),  # 0 B shared
+        Config(TILE=2048, num_warps=4),  # 0 B shared
+        Config(TILE=4096, num_warps=8),  # 0 B shared
+    ),
+    ("sm_120", 4): (
+        Config(TILE=1024, num_warps=4),  # 0 B shared
+        Config(TILE=2048, num_warps=4),  # 0 B shared
+        Config(TILE=4096, num_warps=8),  # 0 B shared
+    ),
+    ("gfx90a", 2): (
+        Config(TILE=1024, num_warps=4),  # 0 B shared
+        Config(TILE=2048, num_warps=4),  # 0 B shared
+        Config(TILE=4096, num_warps=8),  # 0 B shared
+    ),
+    ("gfx90a", 4): (
+        Config(TILE=1024, num_warps=4),  # 0 B shared
+        Config(TILE=2048, num_warps=4),  # 0 B shared
+        Config(TILE=4096, num_warps=8),  # 0 B shared
+    ),
+    ("gfx942", 2): (
+        Config(TILE=1024, num_warps=4),  # 0 B shared
+        Config(TILE=2048, num_warps=4),  # 0 B shared
+        Config(TILE=4096, num_warps=8),  # 0 B shared
+    ),
+    ("gfx942", 4): (
+        Config(TILE=1024, num_warps=4),  # 0 B shared
+        Config(TILE=2048, num_warps=4),  # 0 B shared
+        Config(TILE=4096, num_warps=8),  # 0 B shared
+    ),
+    ("gfx950", 2): (
+        Config(TILE=1024, num_warps=4),  # 0 B shared
+        Config(TILE=2048, num_warps=4),  # 0 B shared
+        Config(TILE=4096, num_warps=8),  # 0 B shared
+    ),
+    ("gfx950", 4): (
+        Config(TILE=1024, num_warps=4),  # 0 B shared
+        Config(TILE=2048, num_warps=4),  # 0 B shared
+        Config(TILE=4096, num_warps=8),  # 0 B shared
+    ),
+}
+
+
+@triton.jit
+def _dropout_residual_add_flat(
+    x_ptr,
+    residual_ptr,
+    seed_ptr,
+    out_ptr,
+    NUMEL,
+    rate,
+    BLOCK: tl.constexpr,
+    INT: tl.constexpr,
+    FLOAT: tl.constexpr,
+):
+    """A program computes BLOCK neighbouring elements of contiguous tensors."""
+    offsets = tl.program_id(0).to(INT) * BLOCK + tl.arange(0, BLOCK)
+    inside = offsets < NUMEL
+    rate = scalar(rate, FLOAT)
+
+    residual = tl.load(residual_ptr + offsets, mask=inside, other=0.0).to(FLOAT)
+    seed = tl.load(seed_ptr)
+    # keep = uniform(seed, N) >= rate
+    uniform_2 = uniform(seed, offsets)
+    keep = uniform_2 >= rate
+    x = tl.load(x_ptr + offsets, mask=inside, other=0.0).to(FLOAT)
+    # kept = where(keep, x / (1.0 - rate), 0.0)
+    kept = tl.where(keep, x / (1.0 - rate), 0.0)
+    # return residual + kept
+    tl.store(out_ptr + offsets, narrow(residual + kept, out_ptr.dtype.element_ty), mask=inside)
+
+
+@triton.jit
+def _dropout_residual_add_tiled(
+    x_ptr,
+    residual_ptr,
+    seed_ptr,
+    out_ptr,
+    SIZE_0,
+    SIZE_1,
+    SIZE_2,
+    SIZE_3,
+    residual_0,
+    residual_1,
+    residual_2,
+    residual_3,
+    x_0,
+    x_1,
+    x_2,
+    x_3,
+    out_0,
+    out_1,
+    out_2,
+    out_3,
+    rate,
+    BLOCK_0: tl.constexpr,
+    BLOCK_1: tl.constexpr,
+    INT: tl.constexpr,
+    FLOAT: tl.constexpr,
+):
+    """A program computes one tile of the last two axes."""
+    tile = tl.program_id(0).to(INT)
+    tiles_3 = tl.cdiv(SIZE_3, BLOCK_1)
+    tiles_2 = tl.cdiv(SIZE_2, BLOCK_0)
+    axis_3 = (tile % tiles_3) * BLOCK_1 + tl.arange(0, BLOCK_1)[None, :]
+    axis_2 = (tile // tiles_3 % tiles_2) * BLOCK_0 + tl.arange(0, BLOCK_0)[:, None]
+    outer = tile // tiles_3 // tiles_2
+    axis_1 = outer % SIZE_1
+    axis_0 = outer // SIZE_1
+    inside = (axis_2 < SIZE_2) & (axis_3 < SIZE_3)
+    residual_axes = residual_ptr + axis_0 * residual_0 + axis_1 * residual_1
+    x_axes = x_ptr + axis_0 * x_0 + axis_1 * x_1
+    out_axes = out_ptr + axis_0 * out_0 + axis_1 * out_1
+
+    rate = scalar(rate, FLOAT)
+
+    residual = tl.load(
+        residual_axes + axis_2 * residual_2 + axis_3 * residual_3, mask=inside, other=0.0
+    ).to(FLOAT)
+    seed = tl.load(seed_ptr)
+    # keep = uniform(seed, N) >= rate
+    uniform_2 = uniform(seed, ((axis_0 * SIZE_1 + axis_1) * SIZE_2 + axis_2) * SIZE_3 + axis_3)
+    keep = uniform_2 >= rate
+    x = tl.load(x_axes + axis_2 * x_2 + axis_3 * x_3, mask=inside, other=0.0).to(FLOAT)
+    # kept = where(keep, x / (1.0 - rate), 0.0)
+    kept = tl.where(keep, x / (1.0 - rate), 0.0)
+    # return residual + kept
+    tl.store(
+        out_axes + axis_2 * out_2 + axis_3 * out_3,
+        narrow(residual + kept, out_ptr.dtype.element_ty),
+        mask=inside,
+    )
+
+
+def _plan(call: Call) -> Launch:
+    """Kernel, config and grid for one set of shapes, strides and dtypes."""
+    axes = call.axes(("N",), limit=4)
+    if axes.flat(("x", "residual", "seed", "out")):
+        config = call.choose(
+            FLAT_CONFIGS, lambda config: flat_cost(config, call.target, axes.total)
+        )
+        block = config["BLOCK"]
+        return Launch(
+            Step(
+                _dropout_residual_add_flat,
+                grid=(cdiv(axes.total, block),),
+                tensors=("x", "residual", "seed", "out"),
+                integers=(axes.total,),
+                params=("rate",),
+                constants={"BLOCK": block},
+                config=config,
+            )
+        )
+
+    axes = call.axes(("N",), limit=4)
+    config = call.choose(TILED_CONFIGS, lambda config: flat_cost(config, call.target, axes.total))
+    block_0, block_1 = tile_shape(axes, config["TILE"])
+    tiles = cdiv(axes.sizes[2], block_0) * cdiv(axes.sizes[3], block_1)
+    return Launch(
+        Step(
+            _dropout_residual_add_tiled,
+            grid=(axes.sizes[0] * axes.sizes[1] * tiles,),
+            tensors=("x", "residual", "seed", "out"),
+            integers=(
+                *axes.sizes,
+                *axes.strides("residual"),
+                *axes.strides("x"),
+                *axes.strides("out"),
+            ),
+            params=("rate",),
+            constants={"BLOCK_0": block_0, "BLOCK_1": block_1},
+            config=config,
+        )
+    )
+
+
+def reference(x, residual, seed, rate, *, compute):
+    """Drop elements with probability rate, scale up the rest, add the residual.
+
+    The spec in eager PyTorch, op by op. `compute` is the type of arithmetic; None keeps that of
+    the inputs. Tensors have the spec's dimensions, results are not rounded to their storage type.
+    """
+    N = x.shape[0]
+    x = widen(x, compute)
+    residual = widen(residual, compute)
+    # keep = uniform(seed, N) >= rate
+    keep = uniform_reference(seed, positions(x.device, N)).to(compute or torch.float32) >= rate
+    # kept = where(keep, x / (1.0 - rate), 0.0)
+    kept = torch.where(keep, x / (1.0 - rate), 0.0)
+    return residual + kept
+
+
+OP = Op(
+    name="dropout_residual_add",
+    spec_hash="0b10f04d",
+    inputs=(Operand("x", ("N",)), Operand("residual", ("N",)), Operand("seed", (), kind="int")),
+    params=(Param("rate", "float", 0.1),),
+    outputs=(Output("out", ("N",), like="x"),),
+    fold="N",
+    inplace=("x", "residual"),
+    variants={
+        (): Variant(_plan, reference),
+    },
+)
+
+
+def dropout_residual_add(
+    x: torch.Tensor,
+    residual: torch.Tensor,
+    seed: torch.Tensor,
+    rate: float = 0.1,
+    *,
+    out: torch.Tensor | None = None,
+    backend: str = "auto",
+    autotune: bool = False,
+) -> torch.Tensor:
+    """Drop elements with probability rate, scale up the rest, add the residual.
+
+    The mask is a function of the seed and the position alone, so that a backward can draw it again.
+
+    Args:
+        x: [N], floats.
+        residual: [N], floats.
+        seed: [], integers.
+        rate: float.
+        out: where to write out.
+        backend: "triton", "torch" (the eager reference) or "auto".
+        autotune: time all configs for these shapes, and remember the fastest.
+
+    Returns:
+        out: [N], the type of x.
+        N may stand for several dimensions.
+    """
+    tensors = (x, residual, seed)
+    params = (rate,)
+    return OP(tensors, params, out, backend, autotune)

@@ -1,0 +1,843 @@
+"""Normalise groups of channels over all positions (Wu and He, arXiv:1803.08494).
+
+Built by tilegen 0.1.0 from specs/groupnorm.py (spec e0f2072b, templates 6fdcd96c).
+Rebuild with `tilegen build`; edits are overwritten.
+
+"""
+
+import torch
+import triton
+import triton.language as tl
+
+from ._runtime import (
+    Call,
+    Config,
+    Kernel,
+    Launch,
+    Op,
+    Operand,
+    Output,
+    Param,
+    Step,
+    Variant,
+    block_cost,
+    cdiv,
+    fold,
+    loop_cost,
+    minimum,
+    narrow,
+    next_power_of_2,
+    positions,
+    scalar,
+    split_row,
+    splits_pay,
+    welford_end,
+    welford_step,
+    widen,
+)
+
+#: Columns that one program holds in registers; wider rows are swept block by block.
+WIDEST_BLOCK = 32768
+
+#: Configs of the block kernels.
+BLOCK_CONFIGS = {
+    ("sm_80", 2): (
+        Config(TILE=1024, num_warps=2),  # 0 B shared
+        Config(TILE=2048, num_warps=4),  # 0 B shared
+        Config(TILE=4096, num_warps=4),  # 0 B shared
+        Config(TILE=8192, num_warps=8),  # 0 B shared
+        Config(TILE=16384, num_warps=16),  # 0 B shared
+        Config(TILE=32768, num_warps=16),  # 0 B shared
+    ),
+    ("sm_80", 4): (
+        Config(TILE=1024, num_warps=2),  # 0 B shared
+        Config(TILE=2048, num_warps=4),  # 0 B shared
+        Config(TILE=4096, num_warps=4),  # 0 B shared
+        Config(TILE=8192, num_warps=8),  # 0 B shared
+        Config(TILE=16384, num_warps=16),  # 0 B shared
+        Config(TILE=32768, num_warps=16),  # 0 B shared
+    ),
+    ("sm_90", 2): (
+        Config(TILE=1024, num_warps=2),  # 0 B shared
+        Config(TILE=2048, num_warps=4),  # 0 B shared
+        Config(TILE=4096, num_warps=4),  # 0 B shared
+        Config(TILE=8192, num_warps=8),  # 0 B shared
+        Config(TILE=16384, num_warps=16),  # 0 B shared
+        Config(TILE=32768, num_warps=16),  # 0 B shared
+    ),
+    ("sm_90", 4): (
+        Config(TILE=1024, num_warps=2),  # 0 B shared
+        Config(TILE=2048, num_warps=4),  # 0 B shared
+        Config(TILE=4096, num_warps=4),  # 0 B shared
+        Config(TILE=8192, num_warps=8),  # 0 B shared
+        Config(TILE=16384, num_warps=16),  # 0 B shared
+        Config(TILE=32768, num_warps=16),  # 0 B shared
+    ),
+    ("sm_100", 2): (
+        Config(TILE=1024, num_warps=2),  # 0 B shared
+        Config(TILE=2048, num_warps=4),  # 0 B shared
+        Config(TILE=4096, num_warps=4),  # 0 B shared
+        Config(TILE=8192, num_warps=8),  # 0 B shared
+        Config(TILE=16384, num_warps=16),  # 0 B shared
+        Config(TILE=32768, num_warps=16),  # 0 B shared
+    ),
+    ("sm_100", 4): (
+        Config(TILE=1024, num_warps=2),  # 0 B shared
+        Config(TILE=2048, num_warps=4),  # 0 B shared
+        Config(TILE=4096, num_warps=4),  # 0 B shared
+        Config(TILE=8192, num_warps=8),  # 0 B shared
+        Config(TILE=16384, num_warps=16),  # 0 B shared
+        Config(TILE=32768, num_warps=16),  # 0 B shared
+    ),
+    ("sm_89", 2): (
+        Config(TILE=1024, num_warps=2),  # 0 B shared
+        Config(TILE=2048, num_warps=4),  # 0 B shared
+        Config(TILE=4096, num_warps=4),  # 0 B shared
+        Config(TILE=8192, num_warps=8),  # 0 B shared
+        Config(TILE=16384, num_warps=16),  # 0 B shared
+        Config(TILE=32768, num_warps=16),  # 0 B shared
+    ),
+    ("sm_89", 4): (
+        Config(TILE=1024, num_warps=2),  # 0 B shared
+        Config(TILE=2048, num_warps=4),  # 0 B shared
+        Config(TILE=4096, num_warps=4),  # 0 B shared
+        Config(TILE=8192, num_warps=8),  # 0 B shared
+        Config(TILE=16384, num_warps=16),  # 0 B shared
+        Config(TILE=32768, num_warps=16),  # 0 B shared
+    ),
+    ("sm_86", 2): (
+        Config(TILE=1024, num_warps=2),  # 0 B shared
+        Config(TILE=2048, num_warps=4),  # 0 B shared
+        Config(TILE=4096, num_warps=4),  # 0 B shared
+        Config(TILE=8192, num_warps=8),  # 0 B shared
+        Config(TILE=16384, num_warps=16),  # 0 B shared
+        Config(TILE=32768, num_warps=16),  # 0 B shared
+    ),
+    ("sm_86", 4): (
+        Config(TILE=1024, num_warps=2),  # 0 B shared
+        Config(TILE=2048, num_warps=4),  # 0 B shared
+        Config(TILE=4096, num_warps=4),  # 0 B shared
+        Config(TILE=8192, num_warps=8),  # 0 B shared
+        Config(TILE=16384, num_warps=16),  # 0 B shared
+        Config(TILE=32768, num_warps=16),  # 0 B shared
+    ),
+    ("sm_120", 2): (
+        Config(TILE=1024, num_warps=2),  # 0 B shared
+        Config(TILE=2048, num_warps=4),  # 0 B shared
+        Config(TILE=4096, num_warps=4),  # 0 B shared
+        Config(TILE=8192, num_warps=8),  # 0 B shared
+        Config(TILE=16384, num_warps=16),  # 0 B shared
+        Config(TILE=32768, num_warps=16),  # 0 B shared
+    ),
+    ("sm_120", 4): (
+        Config(TILE=1024, num_warps=2),  # 0 B shared
+        Config(TILE=2048, num_warps=4),  # 0 B shared
+        Config(TILE=4096, num_warps=4),  # 0 B shared
+        Config(TILE=8192, num_warps=8),  # 0 B shared
+        Config(TILE=16384, num_warps=16),  # 0 B shared
+        Config(TILE=32768, num_warps=16),  # 0 B shared
+    ),
+    ("gfx90a", 2): (
+        Config(TILE=1024, num_warps=2),  # 0 B shared
+        Config(TILE=2048, num_warps=4),  # 0 B shared
+        Config(TILE=4096, num_warps=4),  # 0 B shared
+        Config(TILE=8192, num_warps=8),  # 0 B shared
+        Config(TILE=16384, num_warps=16),  # 0 B shared
+        Config(TILE=32768, num_warps=16),  # 0 B shared
+    ),
+    ("gfx90a", 4): (
+        Config(TILE=1024, num_warps=2),  # 0 B shared
+        Config(TILE=2048, num_warps=4),  # 0 B shared
+        Config(TILE=4096, num_warps=4),  # 0 B shared
+        Config(TILE=8192, num_warps=8),  # 0 B shared
+        Config(TILE=16384, num_warps=16),  # 0 B shared
+        Config(TILE=32768, num_warps=16),  # 0 B shared
+    ),
+    ("gfx942", 2): (
+        Config(TILE=1024, num_warps=2),  # 0 B shared
+        Config(TILE=2048, num_warps=4),  # 0 B shared
+        Config(TILE=4096, num_warps=4),  # 0 B shared
+        Config(TILE=8192, num_warps=8),  # 0 B shared
+        Config(TILE=16384, num_warps=16),  # 0 B shared
+        Config(TILE=32768, num_warps=16),  # 0 B shared
+    ),
+    ("gfx942", 4): (
+        Config(TILE=1024, num_warps=2),  # 0 B shared
+        Config(TILE=2048, num_warps=4),  # 0 B shared
+        Config(TILE=4096, num_warps=4),  # 0 B shared
+        Config(TILE=8192, num_warps=8),  # 0 B shared
+        Config(TILE=16384, num_warps=16),  # 0 B shared
+        Config(TILE=32768, num_warps=16),  # 0 B shared
+    ),
+    ("gfx950", 2): (
+        Config(TILE=1024, num_warps=2),  # 0 B shared
+        Config(TILE=2048, num_warps=4),  # 0 B shared
+        Config(TILE=4096, num_warps=4),  # 0 B shared
+        Config(TILE=8192, num_warps=8),  # 0 B shared
+        Config(TILE=16384, num_warps=16),  # 0 B shared
+        Config(TILE=32768, num_warps=16),  # 0 B shared
+    ),
+    ("gfx950", 4): (
+        Config(TILE=1024, num_warps=2),  # 0 B shared
+        Config(TILE=2048, num_warps=4),  # 0 B shared
+        Config(TILE=4096, num_warps=4),  # 0 B shared
+        Config(TILE=8192, num_warps=8),  # 0 B shared
+        Config(TILE=16384, num_warps=16),  # 0 B shared
+        Config(TILE=32768, num_warps=16),  # 0 B shared
+    ),
+}
+
+#: Configs of the loop kernels.
+LOOP_CONFIGS = {
+    ("sm_80", 2): (
+        Config(TILE=4096, num_warps=4),  # 0 B shared
+        Config(TILE=8192, num_warps=8),  # 0 B shared
+        Config(TILE=16384, num_warps=16),  # 0 B shared
+    ),
+    ("sm_80", 4): (
+        Config(TILE=4096, num_warps=4),  # 0 B shared
+        Config(TILE=8192, num_warps=8),  # 0 B shared
+        Config(TILE=16384, num_warps=16),  # 0 B shared
+    ),
+    ("sm_90", 2): (
+        Config(TILE=4096, num_warps=4),  # 0 B shared
+        Config(TILE=8192, num_warps=8),  # 0 B shared
+        Config(TILE=16384, num_warps=16),  # 0 B shared
+    ),
+    ("sm_90", 4): (
+        Config(TILE=4096, num_warps=4),  # 0 B shared
+        Config(TILE=8192, num_warps=8),  # 0 B shared
+        Config(TILE=16384, num_warps=16),  # 0 B shared
+    ),
+    ("sm_100", 2): (
+        Config(TILE=4096, num_warps=4),  # 0 B shared
+        Config(TILE=8192, num_warps=8),  # 0 B shared
+        Config(TILE=16384, num_warps=16),  # 0 B shared
+    ),
+    ("sm_100", 4): (
+        Config(TILE=4096, num_warps=4),  # 0 B shared
+        Config(TILE=8192, num_warps=8),  # 0 B shared
+        Config(TILE=16384, num_warps=16),  # 0 B shared
+    ),
+    ("sm_89", 2): (
+        Config(TILE=4096, num_warps=4),  # 0 B shared
+        Config(TILE=8192, num_warps=8),  # 0 B shared
+        Config(TILE=16384, num_warps=16),  # 0 B shared
+    ),
+    ("sm_89", 4): (
+        Config(TILE=4096, num_warps=4),  # 0 B shared
+        Config(TILE=8192, num_warps=8),  # 0 B shared
+        Config(TILE=16384, num_warps=16),  # 0 B shared
+    ),
+    ("sm_86", 2): (
+        Config(TILE=4096, num_warps=4),  # 0 B shared
+        Config(TILE=8192, num_warps=8),  # 0 B shared
+        Config(TILE=16384, num_warps=16),  # 0 B shared
+    ),
+    ("sm_86", 4): (
+        Config(TILE=4096, num_warps=4),  # 0 B shared
+        Config(TILE=8192, num_warps=8),  # 0 B shared
+        Config(TILE=16384, num_warps=16),  # 0 B shared
+    ),
+    ("sm_120", 2): (
+        Config(TILE=4096, num_warps=4),  # 0 B shared
+        Config(TILE=8192, num_warps=8),  # 0 B shared
+        Config(TILE=16384, num_warps=16),  # 0 B shared
+    ),
+    ("sm_120", 4): (
+        Config(TILE=4096, num_warps=4),  # 0 B shared
+        Config(TILE=8192, num_warps=8),  # 0 B shared
+        Config(TILE=16384, num_warps=16),  # 0 B shared
+    ),
+    ("gfx90a", 2): (
+        Config(TILE=4096, num_warps=4),  # 0 B shared
+        Config(TILE=8192, num_warps=8),  # 0 B shared
+        Config(TILE=16384, num_warps=16),  # 0 B shared
+    ),
+    ("gfx90a", 4): (
+        Config(TILE=4096, num_warps=4),  # 0 B shared
+        Config(TILE=8192, num_warps=8),  # 0 B shared
+        Config(TILE=16384, num_warps=16),  # 0 B shared
+    ),
+    ("gfx942", 2): (
+        Config(TILE=4096, num_warps=4),  # 0 B shared
+        Config(TILE=8192, num_warps=8),  # 0 B shared
+        Config(TILE=16384, num_warps=16),  # 0 B shared
+    ),
+    ("gfx942", 4): (
+        Config(TILE=4096, num_warps=4),  # 0 B shared
+        Config(TILE=8192, num_warps=8),  # 0 B shared
+        Config(TILE=16384, num_warps=16),  # 0 B shared
+    ),
+    ("gfx950", 2): (
+        Config(TILE=4096, num_warps=4),  # 0 B shared
+        Config(TILE=8192, num_warps=8),  # 0 B shared
+        Config(TILE=16384, num_warps=16),  # 0 B shared
+    ),
+    ("gfx950", 4): (
+        Config(TILE=4096, num_warps=4),  # 0 B shared
+        Config(TILE=8192, num_warps=8),  # 0 B shared
+        Config(TILE=16384, num_warps=16),  # 0 B shared
+    ),
+}
+
+
+@triton.jit
+def _groupnorm_block(
+    x_ptr,
+    weight_ptr,
+    bias_ptr,
+    out_ptr,
+    ROWS,
+    ROWS_1,
+    ROWS_2,
+    COLS_0,
+    COLS_1,
+    C,
+    HW,
+    x_row_0,
+    x_row_1,
+    x_row_2,
+    x_col_0,
+    x_col_1,
+    weight_row_0,
+    weight_row_1,
+    weight_row_2,
+    weight_col_0,
+    weight_col_1,
+    bias_row_0,
+    bias_row_1,
+    bias_row_2,
+    bias_col_0,
+    bias_col_1,
+    out_row_0,
+    out_row_1,
+    out_row_2,
+    out_col_0,
+    out_col_1,
+    eps,
+    BLOCK_M: tl.constexpr,
+    BLOCK_0: tl.constexpr,
+    BLOCK_1: tl.constexpr,
+    INT: tl.constexpr,
+    FLOAT: tl.constexpr,
+):
+    """A program holds BLOCK_M whole rows in registers."""
+    rows = tl.program_id(0).to(INT) * BLOCK_M + tl.arange(0, BLOCK_M)[:, None, None]
+    cols_0 = tl.arange(0, BLOCK_0)[None, :, None]
+    cols_1 = tl.arange(0, BLOCK_1)[None, None, :]
+    in_cols = (cols_0 < COLS_0) & (cols_1 < COLS_1)
+    in_rows = rows < ROWS
+    row_2 = rows % ROWS_2
+    row_1 = rows // ROWS_2 % ROWS_1
+    row_0 = rows // ROWS_2 // ROWS_1
+    x_rows = x_ptr + row_0 * x_row_0 + row_1 * x_row_1 + row_2 * x_row_2
+    weight_rows = weight_ptr + row_0 * weight_row_0 + row_1 * weight_row_1 + row_2 * weight_row_2
+    bias_rows = bias_ptr + row_0 * bias_row_0 + row_1 * bias_row_1 + row_2 * bias_row_2
+    out_rows = out_ptr + row_0 * out_row_0 + row_1 * out_row_1 + row_2 * out_row_2
+
+    eps = scalar(eps, FLOAT)
+
+    x = tl.load(
+        x_rows + cols_0 * x_col_0 + cols_1 * x_col_1,
+        mask=in_rows & in_cols,
+        other=0.0,
+        eviction_policy="evict_first",
+    ).to(FLOAT)
+    # normed = (x - mean(x, (C, HW))) * rstd
+    row_sum = tl.sum(tl.sum(x, axis=2, keep_dims=True), axis=1, keep_dims=True)
+    casts = tl.cast(C * HW, FLOAT)
+    row_mean = row_sum / (C * HW)
+    centred = x - row_mean
+    row_sum_2 = tl.sum(
+        tl.sum(tl.where(in_cols, centred * centred, 0.0), axis=2, keep_dims=True),
+        axis=1,
+        keep_dims=True,
+    )
+    # rstd = rsqrt(variance(x, (C, HW)) + eps)
+    rstd = tl.rsqrt(row_sum_2 / (C * HW) + eps)
+    normed = (x - row_mean) * rstd
+    weight = tl.load(
+        weight_rows + cols_0 * weight_col_0 + cols_1 * weight_col_1,
+        mask=in_rows & in_cols,
+        other=0.0,
+        eviction_policy="evict_first",
+    ).to(FLOAT)
+    bias = tl.load(
+        bias_rows + cols_0 * bias_col_0 + cols_1 * bias_col_1,
+        mask=in_rows & in_cols,
+        other=0.0,
+        eviction_policy="evict_first",
+    ).to(FLOAT)
+    # return normed * weight + bias
+    tl.store(
+        out_rows + cols_0 * out_col_0 + cols_1 * out_col_1,
+        narrow(normed * weight + bias, out_ptr.dtype.element_ty),
+        mask=in_rows & in_cols,
+    )
+
+
+@triton.jit
+def _groupnorm_loop(
+    x_ptr,
+    weight_ptr,
+    bias_ptr,
+    out_ptr,
+    ROWS,
+    ROWS_1,
+    ROWS_2,
+    COLS_0,
+    COLS_1,
+    C,
+    HW,
+    x_row_0,
+    x_row_1,
+    x_row_2,
+    x_col_0,
+    x_col_1,
+    weight_row_0,
+    weight_row_1,
+    weight_row_2,
+    weight_col_0,
+    weight_col_1,
+    bias_row_0,
+    bias_row_1,
+    bias_row_2,
+    bias_col_0,
+    bias_col_1,
+    out_row_0,
+    out_row_1,
+    out_row_2,
+    out_col_0,
+    out_col_1,
+    eps,
+    LANES: tl.constexpr,
+    VECTOR: tl.constexpr,
+    INT: tl.constexpr,
+    FLOAT: tl.constexpr,
+):
+    """A program goes over one row 2 times, block by block."""
+    rows = tl.program_id(0).to(INT) + tl.arange(0, 1)[:, None]
+    lane = tl.arange(0, LANES)[:, None] * VECTOR + tl.arange(0, VECTOR)[None, :]
+    row_2 = rows % ROWS_2
+    row_1 = rows // ROWS_2 % ROWS_1
+    row_0 = rows // ROWS_2 // ROWS_1
+    x_rows = x_ptr + row_0 * x_row_0 + row_1 * x_row_1 + row_2 * x_row_2
+    weight_rows = weight_ptr + row_0 * weight_row_0 + row_1 * weight_row_1 + row_2 * weight_row_2
+    bias_rows = bias_ptr + row_0 * bias_row_0 + row_1 * bias_row_1 + row_2 * bias_row_2
+    out_rows = out_ptr + row_0 * out_row_0 + row_1 * out_row_1 + row_2 * out_row_2
+
+    eps = scalar(eps, FLOAT)
+
+    mean = tl.full((LANES, 1), 0.0, FLOAT)
+    spread = tl.full((LANES, 1), 0.0, FLOAT)
+    count = tl.full((LANES, 1), 0.0, FLOAT)
+    for cols_0 in range(0, COLS_0):
+        for start in range(0, COLS_1, LANES * VECTOR):
+            cols_1 = start + lane
+            in_cols = cols_1 < COLS_1
+            x = tl.load(
+                x_rows + cols_0 * x_col_0 + cols_1 * x_col_1,
+                mask=in_cols,
+                other=0.0,
+                eviction_policy="evict_last",
+            ).to(FLOAT)
+            # normed = (x - mean(x, (C, HW))) * rstd
+            mean, spread, count = welford_step(mean, spread, count, x, in_cols)
+
+    row_mean, row_spread, row_count = welford_end(mean, spread, count)
+
+    # rstd = rsqrt(variance(x, (C, HW)) + eps)
+    rstd = tl.rsqrt(row_spread / (C * HW) + eps)
+
+    for cols_0 in range(0, COLS_0):
+        for start in range(0, COLS_1, LANES * VECTOR):
+            cols_1 = start + lane
+            in_cols = cols_1 < COLS_1
+            x = tl.load(
+                x_rows + cols_0 * x_col_0 + cols_1 * x_col_1,
+                mask=in_cols,
+                other=0.0,
+                eviction_policy="evict_first",
+            ).to(FLOAT)
+            normed = (x - row_mean) * rstd
+            weight = tl.load(
+                weight_rows + cols_0 * weight_col_0 + cols_1 * weight_col_1,
+                mask=in_cols,
+                other=0.0,
+                eviction_policy="evict_first",
+            ).to(FLOAT)
+            bias = tl.load(
+                bias_rows + cols_0 * bias_col_0 + cols_1 * bias_col_1,
+                mask=in_cols,
+                other=0.0,
+                eviction_policy="evict_first",
+            ).to(FLOAT)
+            # return normed * weight + bias
+            tl.store(
+                out_rows + cols_0 * out_col_0 + cols_1 * out_col_1,
+                narrow(normed * weight + bias, out_ptr.dtype.element_ty),
+                mask=in_cols,
+            )
+
+
+@triton.jit
+def _groupnorm_partial(
+    x_ptr,
+    partial_mean_ptr,
+    partial_spread_ptr,
+    partial_count_ptr,
+    ROWS,
+    ROWS_1,
+    ROWS_2,
+    COLS_0,
+    COLS_1,
+    x_row_0,
+    x_row_1,
+    x_row_2,
+    x_col_0,
+    x_col_1,
+    eps,
+    LANES: tl.constexpr,
+    VECTOR: tl.constexpr,
+    SPLITS: tl.constexpr,
+    CHUNK: tl.constexpr,
+    INT: tl.constexpr,
+    FLOAT: tl.constexpr,
+):
+    """A program reduces one chunk of a row to its partial states."""
+    split = tl.program_id(0) % SPLITS
+    rows = (tl.program_id(0) // SPLITS).to(INT) + tl.arange(0, 1)[:, None]
+    stop = tl.minimum((split + 1) * CHUNK, COLS_1)
+    lane = tl.arange(0, LANES)[:, None] * VECTOR + tl.arange(0, VECTOR)[None, :]
+    row_2 = rows % ROWS_2
+    row_1 = rows // ROWS_2 % ROWS_1
+    row_0 = rows // ROWS_2 // ROWS_1
+    x_rows = x_ptr + row_0 * x_row_0 + row_1 * x_row_1 + row_2 * x_row_2
+
+    eps = scalar(eps, FLOAT)
+
+    mean = tl.full((LANES, 1), 0.0, FLOAT)
+    spread = tl.full((LANES, 1), 0.0, FLOAT)
+    count = tl.full((LANES, 1), 0.0, FLOAT)
+    cols_0 = 0
+    for start in range(split * CHUNK, stop, LANES * VECTOR):
+        cols_1 = start + lane
+        in_cols = cols_1 < stop
+        x = tl.load(
+            x_rows + cols_0 * x_col_0 + cols_1 * x_col_1,
+            mask=in_cols,
+            other=0.0,
+            eviction_policy="evict_last",
+        ).to(FLOAT)
+        # normed = (x - mean(x, (C, HW))) * rstd
+        mean, spread, count = welford_step(mean, spread, count, x, in_cols)
+
+    row_mean, row_spread, row_count = welford_end(mean, spread, count)
+    tl.store(partial_mean_ptr + rows * SPLITS + split, row_mean)
+    tl.store(partial_spread_ptr + rows * SPLITS + split, row_spread)
+    tl.store(partial_count_ptr + rows * SPLITS + split, row_count)
+
+
+@triton.jit
+def _groupnorm_finish(
+    partial_mean_ptr,
+    partial_spread_ptr,
+    partial_count_ptr,
+    x_ptr,
+    weight_ptr,
+    bias_ptr,
+    out_ptr,
+    ROWS,
+    ROWS_1,
+    ROWS_2,
+    COLS_0,
+    COLS_1,
+    C,
+    HW,
+    x_row_0,
+    x_row_1,
+    x_row_2,
+    x_col_0,
+    x_col_1,
+    weight_row_0,
+    weight_row_1,
+    weight_row_2,
+    weight_col_0,
+    weight_col_1,
+    bias_row_0,
+    bias_row_1,
+    bias_row_2,
+    bias_col_0,
+    bias_col_1,
+    out_row_0,
+    out_row_1,
+    out_row_2,
+    out_col_0,
+    out_col_1,
+    eps,
+    LANES: tl.constexpr,
+    VECTOR: tl.constexpr,
+    SPLITS: tl.constexpr,
+    CHUNK: tl.constexpr,
+    BLOCK_S: tl.constexpr,
+    INT: tl.constexpr,
+    FLOAT: tl.constexpr,
+):
+    """A program joins the partial states of a row, then goes over one chunk of it."""
+    split = tl.program_id(0) % SPLITS
+    rows = (tl.program_id(0) // SPLITS).to(INT) + tl.arange(0, 1)[:, None]
+    stop = tl.minimum((split + 1) * CHUNK, COLS_1)
+    lane = tl.arange(0, LANES)[:, None] * VECTOR + tl.arange(0, VECTOR)[None, :]
+    row_2 = rows % ROWS_2
+    row_1 = rows // ROWS_2 % ROWS_1
+    row_0 = rows // ROWS_2 // ROWS_1
+    x_rows = x_ptr + row_0 * x_row_0 + row_1 * x_row_1 + row_2 * x_row_2
+    weight_rows = weight_ptr + row_0 * weight_row_0 + row_1 * weight_row_1 + row_2 * weight_row_2
+    bias_rows = bias_ptr + row_0 * bias_row_0 + row_1 * bias_row_1 + row_2 * bias_row_2
+    out_rows = out_ptr + row_0 * out_row_0 + row_1 * out_row_1 + row_2 * out_row_2
+
+    eps = scalar(eps, FLOAT)
+
+    splits = tl.arange(0, BLOCK_S)[:, None]
+    mean = tl.load(partial_mean_ptr + rows * SPLITS + splits, mask=splits < SPLITS, other=0.0)
+    spread = tl.load(partial_spread_ptr + rows * SPLITS + splits, mask=splits < SPLITS, other=0.0)
+    count = tl.load(partial_count_ptr + rows * SPLITS + splits, mask=splits < SPLITS, other=0.0)
+    row_mean, row_spread, row_count = welford_end(mean, spread, count)
+    # rstd = rsqrt(variance(x, (C, HW)) + eps)
+    rstd = tl.rsqrt(row_spread / (C * HW) + eps)
+
+    cols_0 = 0
+    for start in range(split * CHUNK, stop, LANES * VECTOR):
+        cols_1 = start + lane
+        in_cols = cols_1 < stop
+        x = tl.load(
+            x_rows + cols_0 * x_col_0 + cols_1 * x_col_1,
+            mask=in_cols,
+            other=0.0,
+            eviction_policy="evict_last",
+        ).to(FLOAT)
+        # normed = (x - mean(x, (C, HW))) * rstd
+        normed = (x - row_mean) * rstd
+        weight = tl.load(
+            weight_rows + cols_0 * weight_col_0 + cols_1 * weight_col_1,
+            mask=in_cols,
+            other=0.0,
+            eviction_policy="evict_last",
+        ).to(FLOAT)
+        bias = tl.load(
+            bias_rows + cols_0 * bias_col_0 + cols_1 * bias_col_1,
+            mask=in_cols,
+            other=0.0,
+            eviction_policy="evict_last",
+        ).to(FLOAT)
+        # return normed * weight + bias
+        tl.store(
+            out_rows + cols_0 * out_col_0 + cols_1 * out_col_1,
+            narrow(normed * weight + bias, out_ptr.dtype.element_ty),
+            mask=in_cols,
+        )
+
+
+def _plan(call: Call) -> Launch:
+    """Kernel, config and grid for one set of shapes, strides and dtypes."""
+    rows = call.axes(("B", "G"), limit=3)
+    cols = call.axes(("C", "HW"), limit=2)
+    width = next_power_of_2(cols.sizes[0]) * next_power_of_2(cols.sizes[1])
+    if cols.sizes[0] == 1 and splits_pay(call.target, rows.total, cols.total):
+        config = call.choose(
+            LOOP_CONFIGS, lambda config: loop_cost(config, call.target, rows.total, cols.total)
+        )
+        splits, chunk = split_row(call.target, rows.total, cols.total, config["TILE"])
+        vector = max(1, 16 // call.element_size)
+        lanes = {"LANES": config["TILE"] // vector, "VECTOR": vector}
+        return Launch(
+            Step(
+                _groupnorm_partial,
+                grid=(rows.total * splits,),
+                tensors=("x", "partial_mean", "partial_spread", "partial_count"),
+                integers=(
+                    rows.total,
+                    *rows.sizes[1:],
+                    *cols.sizes,
+                    *rows.strides("x"),
+                    *cols.strides("x"),
+                ),
+                params=("eps",),
+                constants={**lanes, "SPLITS": splits, "CHUNK": chunk},
+                config=config,
+            ),
+            Step(
+                _groupnorm_finish,
+                grid=(rows.total * splits,),
+                tensors=(
+                    "partial_mean",
+                    "partial_spread",
+                    "partial_count",
+                    "x",
+                    "weight",
+                    "bias",
+                    "out",
+                ),
+                integers=(
+                    rows.total,
+                    *rows.sizes[1:],
+                    *cols.sizes,
+                    call.sizes["C"],
+                    call.sizes["HW"],
+                    *rows.strides("x"),
+                    *cols.strides("x"),
+                    *rows.strides("weight"),
+                    *cols.strides("weight"),
+                    *rows.strides("bias"),
+                    *cols.strides("bias"),
+                    *rows.strides("out"),
+                    *cols.strides("out"),
+                ),
+                params=("eps",),
+                constants={
+                    **lanes,
+                    "CHUNK": chunk,
+                    "SPLITS": splits,
+                    "BLOCK_S": next_power_of_2(splits),
+                },
+                config=config,
+            ),
+            workspaces={
+                "partial_mean": ((rows.total, splits), call.float),
+                "partial_spread": ((rows.total, splits), call.float),
+                "partial_count": ((rows.total, splits), call.float),
+            },
+        )
+    if width <= WIDEST_BLOCK:
+        config = call.choose(
+            BLOCK_CONFIGS, lambda config: block_cost(config, call.target, rows.total, width)
+        )
+        block_m = max(1, min(config["TILE"] // width, next_power_of_2(rows.total)))
+        return Launch(
+            Step(
+                _groupnorm_block,
+                grid=(cdiv(rows.total, block_m),),
+                tensors=("x", "weight", "bias", "out"),
+                integers=(
+                    rows.total,
+                    *rows.sizes[1:],
+                    *cols.sizes,
+                    call.sizes["C"],
+                    call.sizes["HW"],
+                    *rows.strides("x"),
+                    *cols.strides("x"),
+                    *rows.strides("weight"),
+                    *cols.strides("weight"),
+                    *rows.strides("bias"),
+                    *cols.strides("bias"),
+                    *rows.strides("out"),
+                    *cols.strides("out"),
+                ),
+                params=("eps",),
+                constants={
+                    "BLOCK_M": block_m,
+                    "BLOCK_0": next_power_of_2(cols.sizes[0]),
+                    "BLOCK_1": next_power_of_2(cols.sizes[1]),
+                },
+                config=config,
+            )
+        )
+
+    config = call.choose(
+        LOOP_CONFIGS, lambda config: loop_cost(config, call.target, rows.total, cols.total)
+    )
+    vector = max(1, 16 // call.element_size)
+    return Launch(
+        Step(
+            _groupnorm_loop,
+            grid=(rows.total,),
+            tensors=("x", "weight", "bias", "out"),
+            integers=(
+                rows.total,
+                *rows.sizes[1:],
+                *cols.sizes,
+                call.sizes["C"],
+                call.sizes["HW"],
+                *rows.strides("x"),
+                *cols.strides("x"),
+                *rows.strides("weight"),
+                *cols.strides("weight"),
+                *rows.strides("bias"),
+                *cols.strides("bias"),
+                *rows.strides("out"),
+                *cols.strides("out"),
+            ),
+            params=("eps",),
+            constants={"LANES": config["TILE"] // vector, "VECTOR": vector},
+            config=config,
+        )
+    )
+
+
+def reference(x, weight, bias, groups, eps, *, compute):
+    """Normalise groups of channels over all positions (Wu and He, arXiv:1803.08494).
+
+    The spec in eager PyTorch, op by op. `compute` is the type of arithmetic; None keeps that of
+    the inputs. Tensors have the spec's dimensions, results are not rounded to their storage type.
+    """
+    G = groups
+    C = x.shape[1] // G
+    x = widen(x.unflatten(1, (G, C)), compute)
+    weight = widen(weight.unflatten(0, (G, C)), compute)
+    bias = widen(bias.unflatten(0, (G, C)), compute)
+    # rstd = rsqrt(variance(x, (C, HW)) + eps)
+    rstd = torch.rsqrt(x.var((2, 3), correction=0) + eps)
+    # normed = (x - mean(x, (C, HW))) * rstd
+    normed = (x - x.mean((2, 3))[:, :, None, None]) * rstd[:, :, None, None]
+    return (normed * weight[:, :, None] + bias[:, :, None]).flatten(1, 2)
+
+
+OP = Op(
+    name="groupnorm",
+    spec_hash="e0f2072b",
+    inputs=(
+        Operand("x", ("B", ("G", "C"), "HW")),
+        Operand("weight", (("G", "C"),)),
+        Operand("bias", (("G", "C"),)),
+    ),
+    params=(Param("groups", "size", 32, dim="G"), Param("eps", "float", 1e-05)),
+    outputs=(Output("out", ("B", ("G", "C"), "HW"), like="x"),),
+    fold="HW",
+    inplace=("x",),
+    variants={
+        (): Variant(_plan, reference),
+    },
+)
+
+
+def groupnorm(
+    x: torch.Tensor,
+    weight: torch.Tensor,
+    bias: torch.Tensor,
+    groups: int = 32,
+    eps: float = 1e-05,
+    *,
+    out: torch.Tensor | None = None,
+    backend: str = "auto",
+    autotune: bool = False,
+) -> torch.Tensor:
+    """Normalise groups of channels over all positions (Wu and He, arXiv:1803.08494).
+
+    Args:
+        x: [B, G * C, HW], floats.
+        weight: [G * C], floats.
+        bias: [G * C], floats.
+        groups: the size of G.
+        eps: float.
+        out: where to write out.
+        backend: "triton", "torch" (the eager reference) or "auto".
+        autotune: time all configs for these shapes, and remember the fastest.
+
+    Returns:
+        out: [B, G * C, HW], the type of x.
+        HW may stand for several dimensions.
+    """
+    tensors = (x, weight, bias)
+    params = (groups, eps)
+    return OP(tensors, params, out, backend, autotune)

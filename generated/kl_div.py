@@ -1,0 +1,613 @@
+"""Kullback-Leibler divergence KL(p || q) of each row; q is given by its logarithms.
+
+Built by tilegen 0.1.0 from specs/kl_div.py (spec f3089e94, templates 6fdcd96c).
+Rebuild with `tilegen build`; edits are overwritten.
+
+"""
+
+import torch
+import triton
+import triton.language as tl
+
+from ._runtime import (
+    Call,
+    Config,
+    Kernel,
+    Launch,
+    Op,
+    Operand,
+    Output,
+    Step,
+    Variant,
+    block_cost,
+    cdiv,
+    fold,
+    loop_cost,
+    minimum,
+    narrow,
+    next_power_of_2,
+    split_row,
+    splits_pay,
+    widen,
+)
+
+#: Columns that one program holds in registers; wider rows are swept block by block.
+WIDEST_BLOCK = 32768
+
+#: Configs of the block kernels.
+BLOCK_CONFIGS = {
+    ("sm_80", 2): (
+        Config(TILE=1024, num_warps=2),  # 0 B shared
+        Config(TILE=2048, num_warps=4),  # 0 B shared
+        Config(TILE=4096, num_warps=4),  # 0 B shared
+        Config(TILE=8192, num_warps=8),  # 0 B shared
+        Config(TILE=16384, num_warps=16),  # 0 B shared
+        Config(TILE=32768, num_warps=16),  # 0 B shared
+    ),
+    ("sm_80", 4): (
+        Config(TILE=1024, num_warps=2),  # 0 B shared
+        Config(TILE=2048, num_warps=4),  # 0 B shared
+        Config(TILE=4096, num_warps=4),  # 0 B shared
+        Config(TILE=8192, num_warps=8),  # 0 B shared
+        Config(TILE=16384, num_warps=16),  # 0 B shared
+        Config(TILE=32768, num_warps=16),  # 0 B shared
+    ),
+    ("sm_90", 2): (
+        Config(TILE=1024, num_warps=2),  # 0 B shared
+        Config(TILE=2048, num_warps=4),  # 0 B shared
+        Config(TILE=4096, num_warps=4),  # 0 B shared
+        Config(TILE=8192, num_warps=8),  # 0 B shared
+        Config(TILE=16384, num_warps=16),  # 0 B shared
+        Config(TILE=32768, num_warps=16),  # 0 B shared
+    ),
+    ("sm_90", 4): (
+        Config(TILE=1024, num_warps=2),  # 0 B shared
+        Config(TILE=2048, num_warps=4),  # 0 B shared
+        Config(TILE=4096, num_warps=4),  # 0 B shared
+        Config(TILE=8192, num_warps=8),  # 0 B shared
+        Config(TILE=16384, num_warps=16),  # 0 B shared
+        Config(TILE=32768, num_warps=16),  # 0 B shared
+    ),
+    ("sm_100", 2): (
+        Config(TILE=1024, num_warps=2),  # 0 B shared
+        Config(TILE=2048, num_warps=4),  # 0 B shared
+        Config(TILE=4096, num_warps=4),  # 0 B shared
+        Config(TILE=8192, num_warps=8),  # 0 B shared
+        Config(TILE=16384, num_warps=16),  # 0 B shared
+        Config(TILE=32768, num_warps=16),  # 0 B shared
+    ),
+    ("sm_100", 4): (
+        Config(TILE=1024, num_warps=2),  # 0 B shared
+        Config(TILE=2048, num_warps=4),  # 0 B shared
+        Config(TILE=4096, num_warps=4),  # 0 B shared
+        Config(TILE=8192, num_warps=8),  # 0 B shared
+        Config(TILE=16384, num_warps=16),  # 0 B shared
+        Config(TILE=32768, num_warps=16),  # 0 B shared
+    ),
+    ("sm_89", 2): (
+        Config(TILE=1024, num_warps=2),  # 0 B shared
+        Config(TILE=2048, num_warps=4),  # 0 B shared
+        Config(TILE=4096, num_warps=4),  # 0 B shared
+        Config(TILE=8192, num_warps=8),  # 0 B shared
+        Config(TILE=16384, num_warps=16),  # 0 B shared
+        Config(TILE=32768, num_warps=16),  # 0 B shared
+    ),
+    ("sm_89", 4): (
+        Config(TILE=1024, num_warps=2),  # 0 B shared
+        Config(TILE=2048, num_warps=4),  # 0 B shared
+        Config(TILE=4096, num_warps=4),  # 0 B shared
+        Config(TILE=8192, num_warps=8),  # 0 B shared
+        Config(TILE=16384, num_warps=16),  # 0 B shared
+        Config(TILE=32768, num_warps=16),  # 0 B shared
+    ),
+    ("sm_86", 2): (
+        Config(TILE=1024, num_warps=2),  # 0 B shared
+        Config(TILE=2048, num_warps=4),  # 0 B shared
+        Config(TILE=4096, num_warps=4),  # 0 B shared
+        Config(TILE=8192, num_warps=8),  # 0 B shared
+        Config(TILE=16384, num_warps=16),  # 0 B shared
+        Config(TILE=32768, num_warps=16),  # 0 B shared
+    ),
+    ("sm_86", 4): (
+        Config(TILE=1024, num_warps=2),  # 0 B shared
+        Config(TILE=2048, num_warps=4),  # 0 B shared
+        Config(TILE=4096, num_warps=4),  # 0 B shared
+        Config(TILE=8192, num_warps=8),  # 0 B shared
+        Config(TILE=16384, num_warps=16),  # 0 B shared
+        Config(TILE=32768, num_warps=16),  # 0 B shared
+    ),
+    ("sm_120", 2): (
+        Config(TILE=1024, num_warps=2),  # 0 B shared
+        Config(TILE=2048, num_warps=4),  # 0 B shared
+        Config(TILE=4096, num_warps=4),  # 0 B shared
+        Config(TILE=8192, num_warps=8),  # 0 B shared
+        Config(TILE=16384, num_warps=16),  # 0 B shared
+        Config(TILE=32768, num_warps=16),  # 0 B shared
+    ),
+    ("sm_120", 4): (
+        Config(TILE=1024, num_warps=2),  # 0 B shared
+        Config(TILE=2048, num_warps=4),  # 0 B shared
+        Config(TILE=4096, num_warps=4),  # 0 B shared
+        Config(TILE=8192, num_warps=8),  # 0 B shared
+        Config(TILE=16384, num_warps=16),  # 0 B shared
+        Config(TILE=32768, num_warps=16),  # 0 B shared
+    ),
+    ("gfx90a", 2): (
+        Config(TILE=1024, num_warps=2),  # 0 B shared
+        Config(TILE=2048, num_warps=4),  # 0 B shared
+        Config(TILE=4096, num_warps=4),  # 0 B shared
+        Config(TILE=8192, num_warps=8),  # 0 B shared
+        Config(TILE=16384, num_warps=16),  # 0 B shared
+        Config(TILE=32768, num_warps=16),  # 0 B shared
+    ),
+    ("gfx90a", 4): (
+        Config(TILE=1024, num_warps=2),  # 0 B shared
+        Config(TILE=2048, num_warps=4),  # 0 B shared
+        Config(TILE=4096, num_warps=4),  # 0 B shared
+        Config(TILE=8192, num_warps=8),  # 0 B shared
+        Config(TILE=16384, num_warps=16),  # 0 B shared
+        Config(TILE=32768, num_warps=16),  # 0 B shared
+    ),
+    ("gfx942", 2): (
+        Config(TILE=1024, num_warps=2),  # 0 B shared
+        Config(TILE=2048, num_warps=4),  # 0 B shared
+        Config(TILE=4096, num_warps=4),  # 0 B shared
+        Config(TILE=8192, num_warps=8),  # 0 B shared
+        Config(TILE=16384, num_warps=16),  # 0 B shared
+        Config(TILE=32768, num_warps=16),  # 0 B shared
+    ),
+    ("gfx942", 4): (
+        Config(TILE=1024, num_warps=2),  # 0 B shared
+        Config(TILE=2048, num_warps=4),  # 0 B shared
+        Config(TILE=4096, num_warps=4),  # 0 B shared
+        Config(TILE=8192, num_warps=8),  # 0 B shared
+        Config(TILE=16384, num_warps=16),  # 0 B shared
+        Config(TILE=32768, num_warps=16),  # 0 B shared
+    ),
+    ("gfx950", 2): (
+        Config(TILE=1024, num_warps=2),  # 0 B shared
+        Config(TILE=2048, num_warps=4),  # 0 B shared
+        Config(TILE=4096, num_warps=4),  # 0 B shared
+        Config(TILE=8192, num_warps=8),  # 0 B shared
+        Config(TILE=16384, num_warps=16),  # 0 B shared
+        Config(TILE=32768, num_warps=16),  # 0 B shared
+    ),
+    ("gfx950", 4): (
+        Config(TILE=1024, num_warps=2),  # 0 B shared
+        Config(TILE=2048, num_warps=4),  # 0 B shared
+        Config(TILE=4096, num_warps=4),  # 0 B shared
+        Config(TILE=8192, num_warps=8),  # 0 B shared
+        Config(TILE=16384, num_warps=16),  # 0 B shared
+        Config(TILE=32768, num_warps=16),  # 0 B shared
+    ),
+}
+
+#: Configs of the loop kernels.
+LOOP_CONFIGS = {
+    ("sm_80", 2): (
+        Config(TILE=4096, num_warps=4),  # 0 B shared
+        Config(TILE=8192, num_warps=8),  # 0 B shared
+        Config(TILE=16384, num_warps=16),  # 0 B shared
+    ),
+    ("sm_80", 4): (
+        Config(TILE=4096, num_warps=4),  # 0 B shared
+        Config(TILE=8192, num_warps=8),  # 0 B shared
+        Config(TILE=16384, num_warps=16),  # 0 B shared
+    ),
+    ("sm_90", 2): (
+        Config(TILE=4096, num_warps=4),  # 0 B shared
+        Config(TILE=8192, num_warps=8),  # 0 B shared
+        Config(TILE=16384, num_warps=16),  # 0 B shared
+    ),
+    ("sm_90", 4): (
+        Config(TILE=4096, num_warps=4),  # 0 B shared
+        Config(TILE=8192, num_warps=8),  # 0 B shared
+        Config(TILE=16384, num_warps=16),  # 0 B shared
+    ),
+    ("sm_100", 2): (
+        Config(TILE=4096, num_warps=4),  # 0 B shared
+        Config(TILE=8192, num_warps=8),  # 0 B shared
+        Config(TILE=16384, num_warps=16),  # 0 B shared
+    ),
+    ("sm_100", 4): (
+        Config(TILE=4096, num_warps=4),  # 0 B shared
+        Config(TILE=8192, num_warps=8),  # 0 B shared
+        Config(TILE=16384, num_warps=16),  # 0 B shared
+    ),
+    ("sm_89", 2): (
+        Config(TILE=4096, num_warps=4),  # 0 B shared
+        Config(TILE=8192, num_warps=8),  # 0 B shared
+        Config(TILE=16384, num_warps=16),  # 0 B shared
+    ),
+    ("sm_89", 4): (
+        Config(TILE=4096, num_warps=4),  # 0 B shared
+        Config(TILE=8192, num_warps=8),  # 0 B shared
+        Config(TILE=16384, num_warps=16),  # 0 B shared
+    ),
+    ("sm_86", 2): (
+        Config(TILE=4096, num_warps=4),  # 0 B shared
+        Config(TILE=8192, num_warps=8),  # 0 B shared
+        Config(TILE=16384, num_warps=16),  # 0 B shared
+    ),
+    ("sm_86", 4): (
+        Config(TILE=4096, num_warps=4),  # 0 B shared
+        Config(TILE=8192, num_warps=8),  # 0 B shared
+        Config(TILE=16384, num_warps=16),  # 0 B shared
+    ),
+    ("sm_120", 2): (
+        Config(TILE=4096, num_warps=4),  # 0 B shared
+        Config(TILE=8192, num_warps=8),  # 0 B shared
+        Config(TILE=16384, num_warps=16),  # 0 B shared
+    ),
+    ("sm_120", 4): (
+        Config(TILE=4096, num_warps=4),  # 0 B shared
+        Config(TILE=8192, num_warps=8),  # 0 B shared
+        Config(TILE=16384, num_warps=16),  # 0 B shared
+    ),
+    ("gfx90a", 2): (
+        Config(TILE=4096, num_warps=4),  # 0 B shared
+        Config(TILE=8192, num_warps=8),  # 0 B shared
+        Config(TILE=16384, num_warps=16),  # 0 B shared
+    ),
+    ("gfx90a", 4): (
+        Config(TILE=4096, num_warps=4),  # 0 B shared
+        Config(TILE=8192, num_warps=8),  # 0 B shared
+        Config(TILE=16384, num_warps=16),  # 0 B shared
+    ),
+    ("gfx942", 2): (
+        Config(TILE=4096, num_warps=4),  # 0 B shared
+        Config(TILE=8192, num_warps=8),  # 0 B shared
+        Config(TILE=16384, num_warps=16),  # 0 B shared
+    ),
+    ("gfx942", 4): (
+        Config(TILE=4096, num_warps=4),  # 0 B shared
+        Config(TILE=8192, num_warps=8),  # 0 B shared
+        Config(TILE=16384, num_warps=16),  # 0 B shared
+    ),
+    ("gfx950", 2): (
+        Config(TILE=4096, num_warps=4),  # 0 B shared
+        Config(TILE=8192, num_warps=8),  # 0 B shared
+        Config(TILE=16384, num_warps=16),  # 0 B shared
+    ),
+    ("gfx950", 4): (
+        Config(TILE=4096, num_warps=4),  # 0 B shared
+        Config(TILE=8192, num_warps=8),  # 0 B shared
+        Config(TILE=16384, num_warps=16),  # 0 B shared
+    ),
+}
+
+
+@triton.jit
+def _kl_div_block(
+    log_q_ptr,
+    p_ptr,
+    out_ptr,
+    M,
+    ROWS_1,
+    ROWS_2,
+    N,
+    p_row_0,
+    p_row_1,
+    p_row_2,
+    p_col,
+    log_q_row_0,
+    log_q_row_1,
+    log_q_row_2,
+    log_q_col,
+    out_row_0,
+    out_row_1,
+    out_row_2,
+    BLOCK_M: tl.constexpr,
+    BLOCK_N: tl.constexpr,
+    INT: tl.constexpr,
+    FLOAT: tl.constexpr,
+):
+    """A program holds BLOCK_M whole rows in registers."""
+    rows = tl.program_id(0).to(INT) * BLOCK_M + tl.arange(0, BLOCK_M)[:, None]
+    cols = tl.arange(0, BLOCK_N)[None, :]
+    in_cols = cols < N
+    in_rows = rows < M
+    row_2 = rows % ROWS_2
+    row_1 = rows // ROWS_2 % ROWS_1
+    row_0 = rows // ROWS_2 // ROWS_1
+    p_rows = p_ptr + row_0 * p_row_0 + row_1 * p_row_1 + row_2 * p_row_2
+    log_q_rows = log_q_ptr + row_0 * log_q_row_0 + row_1 * log_q_row_1 + row_2 * log_q_row_2
+    out_rows = out_ptr + row_0 * out_row_0 + row_1 * out_row_1 + row_2 * out_row_2
+
+    p = tl.load(
+        p_rows + cols * p_col, mask=in_rows & in_cols, other=0.0, eviction_policy="evict_first"
+    ).to(FLOAT)
+    log_q = tl.load(
+        log_q_rows + cols * log_q_col,
+        mask=in_rows & in_cols,
+        other=0.0,
+        eviction_policy="evict_first",
+    ).to(FLOAT)
+    # term = where(p == 0.0, 0.0, p * (log(p) - log_q))
+    term = tl.where(p == 0.0, 0.0, p * (tl.log(p) - log_q))
+    # return sum(term)
+    row_sum = tl.sum(term, axis=1, keep_dims=True)
+    tl.store(out_rows, narrow(row_sum, out_ptr.dtype.element_ty), mask=in_rows)
+
+
+@triton.jit
+def _kl_div_loop(
+    log_q_ptr,
+    p_ptr,
+    out_ptr,
+    M,
+    ROWS_1,
+    ROWS_2,
+    N,
+    p_row_0,
+    p_row_1,
+    p_row_2,
+    p_col,
+    log_q_row_0,
+    log_q_row_1,
+    log_q_row_2,
+    log_q_col,
+    out_row_0,
+    out_row_1,
+    out_row_2,
+    LANES: tl.constexpr,
+    VECTOR: tl.constexpr,
+    INT: tl.constexpr,
+    FLOAT: tl.constexpr,
+):
+    """A program goes over one row once, block by block."""
+    rows = tl.program_id(0).to(INT) + tl.arange(0, 1)[:, None]
+    lane = tl.arange(0, LANES)[:, None] * VECTOR + tl.arange(0, VECTOR)[None, :]
+    row_2 = rows % ROWS_2
+    row_1 = rows // ROWS_2 % ROWS_1
+    row_0 = rows // ROWS_2 // ROWS_1
+    p_rows = p_ptr + row_0 * p_row_0 + row_1 * p_row_1 + row_2 * p_row_2
+    log_q_rows = log_q_ptr + row_0 * log_q_row_0 + row_1 * log_q_row_1 + row_2 * log_q_row_2
+    out_rows = out_ptr + row_0 * out_row_0 + row_1 * out_row_1 + row_2 * out_row_2
+
+    total = tl.full((LANES, 1), 0.0, FLOAT)
+    for start in range(0, N, LANES * VECTOR):
+        cols = start + lane
+        in_cols = cols < N
+        p = tl.load(
+            p_rows + cols * p_col, mask=in_cols, other=0.0, eviction_policy="evict_first"
+        ).to(FLOAT)
+        log_q = tl.load(
+            log_q_rows + cols * log_q_col, mask=in_cols, other=0.0, eviction_policy="evict_first"
+        ).to(FLOAT)
+        # term = where(p == 0.0, 0.0, p * (log(p) - log_q))
+        term = tl.where(p == 0.0, 0.0, p * (tl.log(p) - log_q))
+        # return sum(term)
+        total = total + tl.sum(term, axis=1, keep_dims=True)
+
+    row_sum = tl.sum(total, axis=0, keep_dims=True)
+
+    tl.store(out_rows, narrow(row_sum, out_ptr.dtype.element_ty))
+
+
+@triton.jit
+def _kl_div_partial(
+    log_q_ptr,
+    p_ptr,
+    partial_total_ptr,
+    M,
+    ROWS_1,
+    ROWS_2,
+    N,
+    p_row_0,
+    p_row_1,
+    p_row_2,
+    p_col,
+    log_q_row_0,
+    log_q_row_1,
+    log_q_row_2,
+    log_q_col,
+    LANES: tl.constexpr,
+    VECTOR: tl.constexpr,
+    SPLITS: tl.constexpr,
+    CHUNK: tl.constexpr,
+    INT: tl.constexpr,
+    FLOAT: tl.constexpr,
+):
+    """A program reduces one chunk of a row to its partial states."""
+    split = tl.program_id(0) % SPLITS
+    rows = (tl.program_id(0) // SPLITS).to(INT) + tl.arange(0, 1)[:, None]
+    stop = tl.minimum((split + 1) * CHUNK, N)
+    lane = tl.arange(0, LANES)[:, None] * VECTOR + tl.arange(0, VECTOR)[None, :]
+    row_2 = rows % ROWS_2
+    row_1 = rows // ROWS_2 % ROWS_1
+    row_0 = rows // ROWS_2 // ROWS_1
+    p_rows = p_ptr + row_0 * p_row_0 + row_1 * p_row_1 + row_2 * p_row_2
+    log_q_rows = log_q_ptr + row_0 * log_q_row_0 + row_1 * log_q_row_1 + row_2 * log_q_row_2
+
+    total = tl.full((LANES, 1), 0.0, FLOAT)
+    for start in range(split * CHUNK, stop, LANES * VECTOR):
+        cols = start + lane
+        in_cols = cols < stop
+        p = tl.load(
+            p_rows + cols * p_col, mask=in_cols, other=0.0, eviction_policy="evict_last"
+        ).to(FLOAT)
+        log_q = tl.load(
+            log_q_rows + cols * log_q_col, mask=in_cols, other=0.0, eviction_policy="evict_last"
+        ).to(FLOAT)
+        # term = where(p == 0.0, 0.0, p * (log(p) - log_q))
+        term = tl.where(p == 0.0, 0.0, p * (tl.log(p) - log_q))
+        # return sum(term)
+        total = total + tl.sum(term, axis=1, keep_dims=True)
+
+    row_sum = tl.sum(total, axis=0, keep_dims=True)
+    tl.store(partial_total_ptr + rows * SPLITS + split, row_sum)
+
+
+@triton.jit
+def _kl_div_finish(
+    partial_total_ptr,
+    out_ptr,
+    M,
+    ROWS_1,
+    ROWS_2,
+    N,
+    out_row_0,
+    out_row_1,
+    out_row_2,
+    SPLITS: tl.constexpr,
+    BLOCK_S: tl.constexpr,
+    INT: tl.constexpr,
+    FLOAT: tl.constexpr,
+):
+    """A program joins the partial states of a row."""
+    rows = tl.program_id(0).to(INT) + tl.arange(0, 1)[:, None]
+    row_2 = rows % ROWS_2
+    row_1 = rows // ROWS_2 % ROWS_1
+    row_0 = rows // ROWS_2 // ROWS_1
+    out_rows = out_ptr + row_0 * out_row_0 + row_1 * out_row_1 + row_2 * out_row_2
+
+    splits = tl.arange(0, BLOCK_S)[:, None]
+    total = tl.load(partial_total_ptr + rows * SPLITS + splits, mask=splits < SPLITS, other=0.0)
+    row_sum = tl.sum(total, axis=0, keep_dims=True)
+
+    # return sum(term)
+    tl.store(out_rows, narrow(row_sum, out_ptr.dtype.element_ty))
+
+
+def _plan(call: Call) -> Launch:
+    """Kernel, config and grid for one set of shapes, strides and dtypes."""
+    rows = call.axes(("M",), limit=3)
+    cols = call.axes(("N",), limit=1)
+    width = next_power_of_2(cols.total)
+    if splits_pay(call.target, rows.total, cols.total):
+        config = call.choose(
+            LOOP_CONFIGS, lambda config: loop_cost(config, call.target, rows.total, cols.total)
+        )
+        splits, chunk = split_row(call.target, rows.total, cols.total, config["TILE"])
+        vector = max(1, 16 // call.element_size)
+        lanes = {"LANES": config["TILE"] // vector, "VECTOR": vector}
+        return Launch(
+            Step(
+                _kl_div_partial,
+                grid=(rows.total * splits,),
+                tensors=("log_q", "p", "partial_total"),
+                integers=(
+                    rows.total,
+                    *rows.sizes[1:],
+                    cols.total,
+                    *rows.strides("p"),
+                    cols.strides("p")[0],
+                    *rows.strides("log_q"),
+                    cols.strides("log_q")[0],
+                ),
+                constants={**lanes, "SPLITS": splits, "CHUNK": chunk},
+                config=config,
+            ),
+            Step(
+                _kl_div_finish,
+                grid=(rows.total,),
+                tensors=("partial_total", "out"),
+                integers=(rows.total, *rows.sizes[1:], cols.total, *rows.strides("out")),
+                constants={"SPLITS": splits, "BLOCK_S": next_power_of_2(splits)},
+                config=config,
+            ),
+            workspaces={
+                "partial_total": ((rows.total, splits), call.float),
+            },
+        )
+    if width <= WIDEST_BLOCK:
+        config = call.choose(
+            BLOCK_CONFIGS, lambda config: block_cost(config, call.target, rows.total, width)
+        )
+        block_m = max(1, min(config["TILE"] // width, next_power_of_2(rows.total)))
+        return Launch(
+            Step(
+                _kl_div_block,
+                grid=(cdiv(rows.total, block_m),),
+                tensors=("log_q", "p", "out"),
+                integers=(
+                    rows.total,
+                    *rows.sizes[1:],
+                    cols.total,
+                    *rows.strides("p"),
+                    cols.strides("p")[0],
+                    *rows.strides("log_q"),
+                    cols.strides("log_q")[0],
+                    *rows.strides("out"),
+                ),
+                constants={"BLOCK_M": block_m, "BLOCK_N": width},
+                config=config,
+            )
+        )
+
+    config = call.choose(
+        LOOP_CONFIGS, lambda config: loop_cost(config, call.target, rows.total, cols.total)
+    )
+    vector = max(1, 16 // call.element_size)
+    return Launch(
+        Step(
+            _kl_div_loop,
+            grid=(rows.total,),
+            tensors=("log_q", "p", "out"),
+            integers=(
+                rows.total,
+                *rows.sizes[1:],
+                cols.total,
+                *rows.strides("p"),
+                cols.strides("p")[0],
+                *rows.strides("log_q"),
+                cols.strides("log_q")[0],
+                *rows.strides("out"),
+            ),
+            constants={"LANES": config["TILE"] // vector, "VECTOR": vector},
+            config=config,
+        )
+    )
+
+
+def reference(log_q, p, *, compute):
+    """Kullback-Leibler divergence KL(p || q) of each row; q is given by its logarithms.
+
+    The spec in eager PyTorch, op by op. `compute` is the type of arithmetic; None keeps that of
+    the inputs. Tensors have the spec's dimensions, results are not rounded to their storage type.
+    """
+    log_q = widen(log_q, compute)
+    p = widen(p, compute)
+    # term = where(p == 0.0, 0.0, p * (log(p) - log_q))
+    term = torch.where(p == 0.0, 0.0, p * (torch.log(p) - log_q))
+    return term.sum(-1)
+
+
+OP = Op(
+    name="kl_div",
+    spec_hash="f3089e94",
+    inputs=(Operand("log_q", ("M", "N")), Operand("p", ("M", "N"))),
+    outputs=(Output("out", ("M",), dtype="float"),),
+    fold="M",
+    inplace=("log_q", "p"),
+    variants={
+        (): Variant(_plan, reference),
+    },
+)
+
+
+def kl_div(
+    log_q: torch.Tensor,
+    p: torch.Tensor,
+    *,
+    out: torch.Tensor | None = None,
+    backend: str = "auto",
+    autotune: bool = False,
+) -> torch.Tensor:
+    """Kullback-Leibler divergence KL(p || q) of each row; q is given by its logarithms.
+
+    Args:
+        log_q: [M, N], floats.
+        p: [M, N], floats.
+        out: where to write out.
+        backend: "triton", "torch" (the eager reference) or "auto".
+        autotune: time all configs for these shapes, and remember the fastest.
+
+    Returns:
+        out: [M], fp32 (fp64 for fp64 inputs).
+        M may stand for several dimensions.
+    """
+    tensors = (log_q, p)
+    params = ()
+    return OP(tensors, params, out, backend, autotune)

@@ -1,0 +1,367 @@
+"""Squared ReLU (So et al., Primer, arXiv:2109.08668).
+
+Built by tilegen 0.1.0 from specs/relu_squared.py (spec 68ac9d59, templates 6fdcd96c).
+Rebuild with `tilegen build`; edits are overwritten.
+
+"""
+
+import torch
+import triton
+import triton.language as tl
+
+from ._runtime import (
+    Call,
+    Config,
+    Kernel,
+    Launch,
+    Op,
+    Operand,
+    Output,
+    Step,
+    Variant,
+    cdiv,
+    flat_cost,
+    fold,
+    maximum,
+    narrow,
+    tile_shape,
+    widen,
+)
+
+#: Configs of the flat kernels.
+FLAT_CONFIGS = {
+    ("sm_80", 2): (
+        Config(BLOCK=1024, num_warps=4),  # 0 B shared
+        Config(BLOCK=2048, num_warps=4),  # 0 B shared
+        Config(BLOCK=4096, num_warps=8),  # 0 B shared
+    ),
+    ("sm_80", 4): (
+        Config(BLOCK=1024, num_warps=4),  # 0 B shared
+        Config(BLOCK=2048, num_warps=4),  # 0 B shared
+        Config(BLOCK=4096, num_warps=8),  # 0 B shared
+    ),
+    ("sm_90", 2): (
+        Config(BLOCK=1024, num_warps=4),  # 0 B shared
+        Config(BLOCK=2048, num_warps=4),  # 0 B shared
+        Config(BLOCK=4096, num_warps=8),  # 0 B shared
+    ),
+    ("sm_90", 4): (
+        Config(BLOCK=1024, num_warps=4),  # 0 B shared
+        Config(BLOCK=2048, num_warps=4),  # 0 B shared
+        Config(BLOCK=4096, num_warps=8),  # 0 B shared
+    ),
+    ("sm_100", 2): (
+        Config(BLOCK=1024, num_warps=4),  # 0 B shared
+        Config(BLOCK=2048, num_warps=4),  # 0 B shared
+        Config(BLOCK=4096, num_warps=8),  # 0 B shared
+    ),
+    ("sm_100", 4): (
+        Config(BLOCK=1024, num_warps=4),  # 0 B shared
+        Config(BLOCK=2048, num_warps=4),  # 0 B shared
+        Config(BLOCK=4096, num_warps=8),  # 0 B shared
+    ),
+    ("sm_89", 2): (
+        Config(BLOCK=1024, num_warps=4),  # 0 B shared
+        Config(BLOCK=2048, num_warps=4),  # 0 B shared
+        Config(BLOCK=4096, num_warps=8),  # 0 B shared
+    ),
+    ("sm_89", 4): (
+        Config(BLOCK=1024, num_warps=4),  # 0 B shared
+        Config(BLOCK=2048, num_warps=4),  # 0 B shared
+        Config(BLOCK=4096, num_warps=8),  # 0 B shared
+    ),
+    ("sm_86", 2): (
+        Config(BLOCK=1024, num_warps=4),  # 0 B shared
+        Config(BLOCK=2048, num_warps=4),  # 0 B shared
+        Config(BLOCK=4096, num_warps=8),  # 0 B shared
+    ),
+    ("sm_86", 4): (
+        Config(BLOCK=1024, num_warps=4),  # 0 B shared
+        Config(BLOCK=2048, num_warps=4),  # 0 B shared
+        Config(BLOCK=4096, num_warps=8),  # 0 B shared
+    ),
+    ("sm_120", 2): (
+        Config(BLOCK=1024, num_warps=4),  # 0 B shared
+        Config(BLOCK=2048, num_warps=4),  # 0 B shared
+        Config(BLOCK=4096, num_warps=8),  # 0 B shared
+    ),
+    ("sm_120", 4): (
+        Config(BLOCK=1024, num_warps=4),  # 0 B shared
+        Config(BLOCK=2048, num_warps=4),  # 0 B shared
+        Config(BLOCK=4096, num_warps=8),  # 0 B shared
+    ),
+    ("gfx90a", 2): (
+        Config(BLOCK=1024, num_warps=4),  # 0 B shared
+        Config(BLOCK=2048, num_warps=4),  # 0 B shared
+        Config(BLOCK=4096, num_warps=8),  # 0 B shared
+    ),
+    ("gfx90a", 4): (
+        Config(BLOCK=1024, num_warps=4),  # 0 B shared
+        Config(BLOCK=2048, num_warps=4),  # 0 B shared
+        Config(BLOCK=4096, num_warps=8),  # 0 B shared
+    ),
+    ("gfx942", 2): (
+        Config(BLOCK=1024, num_warps=4),  # 0 B shared
+        Config(BLOCK=2048, num_warps=4),  # 0 B shared
+        Config(BLOCK=4096, num_warps=8),  # 0 B shared
+    ),
+    ("gfx942", 4): (
+        Config(BLOCK=1024, num_warps=4),  # 0 B shared
+        Config(BLOCK=2048, num_warps=4),  # 0 B shared
+        Config(BLOCK=4096, num_warps=8),  # 0 B shared
+    ),
+    ("gfx950", 2): (
+        Config(BLOCK=1024, num_warps=4),  # 0 B shared
+        Config(BLOCK=2048, num_warps=4),  # 0 B shared
+        Config(BLOCK=4096, num_warps=8),  # 0 B shared
+    ),
+    ("gfx950", 4): (
+        Config(BLOCK=1024, num_warps=4),  # 0 B shared
+        Config(BLOCK=2048, num_warps=4),  # 0 B shared
+        Config(BLOCK=4096, num_warps=8),  # 0 B shared
+    ),
+}
+
+#: Configs of the tiled kernels.
+TILED_CONFIGS = {
+    ("sm_80", 2): (
+        Config(TILE=1024, num_warps=4),  # 0 B shared
+        Config(TILE=2048, num_warps=4),  # 0 B shared
+        Config(TILE=4096, num_warps=8),  # 0 B shared
+    ),
+    ("sm_80", 4): (
+        Config(TILE=1024, num_warps=4),  # 0 B shared
+        Config(TILE=2048, num_warps=4),  # 0 B shared
+        Config(TILE=4096, num_warps=8),  # 0 B shared
+    ),
+    ("sm_90", 2): (
+        Config(TILE=1024, num_warps=4),  # 0 B shared
+        Config(TILE=2048, num_warps=4),  # 0 B shared
+        Config(TILE=4096, num_warps=8),  # 0 B shared
+    ),
+    ("sm_90", 4): (
+        Config(TILE=1024, num_warps=4),  # 0 B shared
+        Config(TILE=2048, num_warps=4),  # 0 B shared
+        Config(TILE=4096, num_warps=8),  # 0 B shared
+    ),
+    ("sm_100", 2): (
+        Config(TILE=1024, num_warps=4),  # 0 B shared
+        Config(TILE=2048, num_warps=4),  # 0 B shared
+        Config(TILE=4096, num_warps=8),  # 0 B shared
+    ),
+    ("sm_100", 4): (
+        Config(TILE=1024, num_warps=4),  # 0 B shared
+        Config(TILE=2048, num_warps=4),  # 0 B shared
+        Config(TILE=4096, num_warps=8),  # 0 B shared
+    ),
+    ("sm_89", 2): (
+        Config(TILE=1024, num_warps=4),  # 0 B shared
+        Config(TILE=2048, num_warps=4),  # 0 B shared
+        Config(TILE=4096, num_warps=8),  # 0 B shared
+    ),
+    ("sm_89", 4): (
+        Config(TILE=1024, num_warps=4),  # 0 B shared
+        Config(TILE=2048, num_warps=4),  # 0 B shared
+        Config(TILE=4096, num_warps=8),  # 0 B shared
+    ),
+    ("sm_86", 2): (
+        Config(TILE=1024, num_warps=4),  # 0 B shared
+        Config(TILE=2048, num_warps=4),  # 0 B shared
+        Config(TILE=4096, num_warps=8),  # 0 B shared
+    ),
+    ("sm_86", 4): (
+        Config(TILE=1024, num_warps=4),  # 0 B shared
+        Config(TILE=2048, num_warps=4),  # 0 B shared
+        Config(TILE=4096, num_warps=8),  # 0 B shared
+    ),
+    ("sm_120", 2): (
+        Config(TILE=1024, num_warps=4),  # 0 B shared
+        Config(TILE=2048, num_warps=4),  # 0 B shared
+        Config(TILE=4096, num_warps=8),  # 0 B shared
+    ),
+    ("sm_120", 4): (
+        Config(TILE=1024, num_warps=4),  # 0 B shared
+        Config(TILE=2048, num_warps=4),  # 0 B shared
+        Config(TILE=4096, num_warps=8),  # 0 B shared
+    ),
+    ("gfx90a", 2): (
+        Config(TILE=1024, num_warps=4),  # 0 B shared
+        Config(TILE=2048, num_warps=4),  # 0 B shared
+        Config(TILE=4096, num_warps=8),  # 0 B shared
+    ),
+    ("gfx90a", 4): (
+        Config(TILE=1024, num_warps=4),  # 0 B shared
+        Config(TILE=2048, num_warps=4),  # 0 B shared
+        Config(TILE=4096, num_warps=8),  # 0 B shared
+    ),
+    ("gfx942", 2): (
+        Config(TILE=1024, num_warps=4),  # 0 B shared
+        Config(TILE=2048, num_warps=4),  # 0 B shared
+        Config(TILE=4096, num_warps=8),  # 0 B shared
+    ),
+    ("gfx942", 4): (
+        Config(TILE=1024, num_warps=4),  # 0 B shared
+        Config(TILE=2048, num_warps=4),  # 0 B shared
+        Config(TILE=4096, num_warps=8),  # 0 B shared
+    ),
+    ("gfx950", 2): (
+        Config(TILE=1024, num_warps=4),  # 0 B shared
+        Config(TILE=2048, num_warps=4),  # 0 B shared
+        Config(TILE=4096, num_warps=8),  # 0 B shared
+    ),
+    ("gfx950", 4): (
+        Config(TILE=1024, num_warps=4),  # 0 B shared
+        Config(TILE=2048, num_warps=4),  # 0 B shared
+        Config(TILE=4096, num_warps=8),  # 0 B shared
+    ),
+}
+
+
+@triton.jit
+def _relu_squared_flat(
+    x_ptr,
+    out_ptr,
+    NUMEL,
+    BLOCK: tl.constexpr,
+    INT: tl.constexpr,
+    FLOAT: tl.constexpr,
+):
+    """A program computes BLOCK neighbouring elements of contiguous tensors."""
+    offsets = tl.program_id(0).to(INT) * BLOCK + tl.arange(0, BLOCK)
+    inside = offsets < NUMEL
+
+    x = tl.load(x_ptr + offsets, mask=inside, other=0.0).to(FLOAT)
+    # positive = relu(x)
+    positive = maximum(x, 0.0)
+    # return positive * positive
+    tl.store(out_ptr + offsets, narrow(positive * positive, out_ptr.dtype.element_ty), mask=inside)
+
+
+@triton.jit
+def _relu_squared_tiled(
+    x_ptr,
+    out_ptr,
+    SIZE_0,
+    SIZE_1,
+    SIZE_2,
+    SIZE_3,
+    x_0,
+    x_1,
+    x_2,
+    x_3,
+    out_0,
+    out_1,
+    out_2,
+    out_3,
+    BLOCK_0: tl.constexpr,
+    BLOCK_1: tl.constexpr,
+    INT: tl.constexpr,
+    FLOAT: tl.constexpr,
+):
+    """A program computes one tile of the last two axes."""
+    tile = tl.program_id(0).to(INT)
+    tiles_3 = tl.cdiv(SIZE_3, BLOCK_1)
+    tiles_2 = tl.cdiv(SIZE_2, BLOCK_0)
+    axis_3 = (tile % tiles_3) * BLOCK_1 + tl.arange(0, BLOCK_1)[None, :]
+    axis_2 = (tile // tiles_3 % tiles_2) * BLOCK_0 + tl.arange(0, BLOCK_0)[:, None]
+    outer = tile // tiles_3 // tiles_2
+    axis_1 = outer % SIZE_1
+    axis_0 = outer // SIZE_1
+    inside = (axis_2 < SIZE_2) & (axis_3 < SIZE_3)
+    x_axes = x_ptr + axis_0 * x_0 + axis_1 * x_1
+    out_axes = out_ptr + axis_0 * out_0 + axis_1 * out_1
+
+    x = tl.load(x_axes + axis_2 * x_2 + axis_3 * x_3, mask=inside, other=0.0).to(FLOAT)
+    # positive = relu(x)
+    positive = maximum(x, 0.0)
+    # return positive * positive
+    tl.store(
+        out_axes + axis_2 * out_2 + axis_3 * out_3,
+        narrow(positive * positive, out_ptr.dtype.element_ty),
+        mask=inside,
+    )
+
+
+def _plan(call: Call) -> Launch:
+    """Kernel, config and grid for one set of shapes, strides and dtypes."""
+    axes = call.axes(("N",), limit=4, reorder=True)
+    if axes.flat(("x", "out")):
+        config = call.choose(
+            FLAT_CONFIGS, lambda config: flat_cost(config, call.target, axes.total)
+        )
+        block = config["BLOCK"]
+        return Launch(
+            Step(
+                _relu_squared_flat,
+                grid=(cdiv(axes.total, block),),
+                tensors=("x", "out"),
+                integers=(axes.total,),
+                constants={"BLOCK": block},
+                config=config,
+            )
+        )
+
+    axes = call.axes(("N",), limit=4)
+    config = call.choose(TILED_CONFIGS, lambda config: flat_cost(config, call.target, axes.total))
+    block_0, block_1 = tile_shape(axes, config["TILE"])
+    tiles = cdiv(axes.sizes[2], block_0) * cdiv(axes.sizes[3], block_1)
+    return Launch(
+        Step(
+            _relu_squared_tiled,
+            grid=(axes.sizes[0] * axes.sizes[1] * tiles,),
+            tensors=("x", "out"),
+            integers=(*axes.sizes, *axes.strides("x"), *axes.strides("out")),
+            constants={"BLOCK_0": block_0, "BLOCK_1": block_1},
+            config=config,
+        )
+    )
+
+
+def reference(x, *, compute):
+    """Squared ReLU (So et al., Primer, arXiv:2109.08668).
+
+    The spec in eager PyTorch, op by op. `compute` is the type of arithmetic; None keeps that of
+    the inputs. Tensors have the spec's dimensions, results are not rounded to their storage type.
+    """
+    x = widen(x, compute)
+    # positive = relu(x)
+    positive = torch.relu(x)
+    return positive * positive
+
+
+OP = Op(
+    name="relu_squared",
+    spec_hash="68ac9d59",
+    inputs=(Operand("x", ("N",)),),
+    outputs=(Output("out", ("N",), like="x"),),
+    fold="N",
+    inplace=("x",),
+    preserve_strides=True,
+    variants={
+        (): Variant(_plan, reference),
+    },
+)
+
+
+def relu_squared(
+    x: torch.Tensor,
+    *,
+    out: torch.Tensor | None = None,
+    backend: str = "auto",
+    autotune: bool = False,
+) -> torch.Tensor:
+    """Squared ReLU (So et al., Primer, arXiv:2109.08668).
+
+    Args:
+        x: [N], floats.
+        out: where to write out.
+        backend: "triton", "torch" (the eager reference) or "auto".
+        autotune: time all configs for these shapes, and remember the fastest.
+
+    Returns:
+        out: [N], the type of x.
+        N may stand for several dimensions.
+    """
+    tensors = (x,)
+    params = ()
+    return OP(tensors, params, out, backend, autotune)

@@ -1,0 +1,681 @@
+"""RMSNorm as in Llama's model code: the row rounds to x's dtype before the weight.
+
+Built by tilegen 0.1.0 from specs/rmsnorm_llama.py (spec 1bf4bfaa, templates 6fdcd96c).
+Rebuild with `tilegen build`; edits are overwritten.
+
+"""
+
+import torch
+import triton
+import triton.language as tl
+
+from ._runtime import (
+    Call,
+    Config,
+    Kernel,
+    Launch,
+    Op,
+    Operand,
+    Output,
+    Param,
+    Step,
+    Variant,
+    block_cost,
+    cdiv,
+    convert,
+    fold,
+    loop_cost,
+    minimum,
+    narrow,
+    next_power_of_2,
+    scalar,
+    split_row,
+    splits_pay,
+    widen,
+)
+
+#: Columns that one program holds in registers; wider rows are swept block by block.
+WIDEST_BLOCK = 32768
+
+#: Configs of the block kernels.
+BLOCK_CONFIGS = {
+    ("sm_80", 2): (
+        Config(TILE=1024, num_warps=2),  # 0 B shared
+        Config(TILE=2048, num_warps=4),  # 0 B shared
+        Config(TILE=4096, num_warps=4),  # 0 B shared
+        Config(TILE=8192, num_warps=8),  # 0 B shared
+        Config(TILE=16384, num_warps=16),  # 0 B shared
+        Config(TILE=32768, num_warps=16),  # 0 B shared
+    ),
+    ("sm_80", 4): (
+        Config(TILE=1024, num_warps=2),  # 0 B shared
+        Config(TILE=2048, num_warps=4),  # 0 B shared
+        Config(TILE=4096, num_warps=4),  # 0 B shared
+        Config(TILE=8192, num_warps=8),  # 0 B shared
+        Config(TILE=16384, num_warps=16),  # 0 B shared
+        Config(TILE=32768, num_warps=16),  # 0 B shared
+    ),
+    ("sm_90", 2): (
+        Config(TILE=1024, num_warps=2),  # 0 B shared
+        Config(TILE=2048, num_warps=4),  # 0 B shared
+        Config(TILE=4096, num_warps=4),  # 0 B shared
+        Config(TILE=8192, num_warps=8),  # 0 B shared
+        Config(TILE=16384, num_warps=16),  # 0 B shared
+        Config(TILE=32768, num_warps=16),  # 0 B shared
+    ),
+    ("sm_90", 4): (
+        Config(TILE=1024, num_warps=2),  # 0 B shared
+        Config(TILE=2048, num_warps=4),  # 0 B shared
+        Config(TILE=4096, num_warps=4),  # 0 B shared
+        Config(TILE=8192, num_warps=8),  # 0 B shared
+        Config(TILE=16384, num_warps=16),  # 0 B shared
+        Config(TILE=32768, num_warps=16),  # 0 B shared
+    ),
+    ("sm_100", 2): (
+        Config(TILE=1024, num_warps=2),  # 0 B shared
+        Config(TILE=2048, num_warps=4),  # 0 B shared
+        Config(TILE=4096, num_warps=4),  # 0 B shared
+        Config(TILE=8192, num_warps=8),  # 0 B shared
+        Config(TILE=16384, num_warps=16),  # 0 B shared
+        Config(TILE=32768, num_warps=16),  # 0 B shared
+    ),
+    ("sm_100", 4): (
+        Config(TILE=1024, num_warps=2),  # 0 B shared
+        Config(TILE=2048, num_warps=4),  # 0 B shared
+        Config(TILE=4096, num_warps=4),  # 0 B shared
+        Config(TILE=8192, num_warps=8),  # 0 B shared
+        Config(TILE=16384, num_warps=16),  # 0 B shared
+        Config(TILE=32768, num_warps=16),  # 0 B shared
+    ),
+    ("sm_89", 2): (
+        Config(TILE=1024, num_warps=2),  # 0 B shared
+        Config(TILE=2048, num_warps=4),  # 0 B shared
+        Config(TILE=4096, num_warps=4),  # 0 B shared
+        Config(TILE=8192, num_warps=8),  # 0 B shared
+        Config(TILE=16384, num_warps=16),  # 0 B shared
+        Config(TILE=32768, num_warps=16),  # 0 B shared
+    ),
+    ("sm_89", 4): (
+        Config(TILE=1024, num_warps=2),  # 0 B shared
+        Config(TILE=2048, num_warps=4),  # 0 B shared
+        Config(TILE=4096, num_warps=4),  # 0 B shared
+        Config(TILE=8192, num_warps=8),  # 0 B shared
+        Config(TILE=16384, num_warps=16),  # 0 B shared
+        Config(TILE=32768, num_warps=16),  # 0 B shared
+    ),
+    ("sm_86", 2): (
+        Config(TILE=1024, num_warps=2),  # 0 B shared
+        Config(TILE=2048, num_warps=4),  # 0 B shared
+        Config(TILE=4096, num_warps=4),  # 0 B shared
+        Config(TILE=8192, num_warps=8),  # 0 B shared
+        Config(TILE=16384, num_warps=16),  # 0 B shared
+        Config(TILE=32768, num_warps=16),  # 0 B shared
+    ),
+    ("sm_86", 4): (
+        Config(TILE=1024, num_warps=2),  # 0 B shared
+        Config(TILE=2048, num_warps=4),  # 0 B shared
+        Config(TILE=4096, num_warps=4),  # 0 B shared
+        Config(TILE=8192, num_warps=8),  # 0 B shared
+        Config(TILE=16384, num_warps=16),  # 0 B shared
+        Config(TILE=32768, num_warps=16),  # 0 B shared
+    ),
+    ("sm_120", 2): (
+        Config(TILE=1024, num_warps=2),  # 0 B shared
+        Config(TILE=2048, num_warps=4),  # 0 B shared
+        Config(TILE=4096, num_warps=4),  # 0 B shared
+        Config(TILE=8192, num_warps=8),  # 0 B shared
+        Config(TILE=16384, num_warps=16),  # 0 B shared
+        Config(TILE=32768, num_warps=16),  # 0 B shared
+    ),
+    ("sm_120", 4): (
+        Config(TILE=1024, num_warps=2),  # 0 B shared
+        Config(TILE=2048, num_warps=4),  # 0 B shared
+        Config(TILE=4096, num_warps=4),  # 0 B shared
+        Config(TILE=8192, num_warps=8),  # 0 B shared
+        Config(TILE=16384, num_warps=16),  # 0 B shared
+        Config(TILE=32768, num_warps=16),  # 0 B shared
+    ),
+    ("gfx90a", 2): (
+        Config(TILE=1024, num_warps=2),  # 0 B shared
+        Config(TILE=2048, num_warps=4),  # 0 B shared
+        Config(TILE=4096, num_warps=4),  # 0 B shared
+        Config(TILE=8192, num_warps=8),  # 0 B shared
+        Config(TILE=16384, num_warps=16),  # 0 B shared
+        Config(TILE=32768, num_warps=16),  # 0 B shared
+    ),
+    ("gfx90a", 4): (
+        Config(TILE=1024, num_warps=2),  # 0 B shared
+        Config(TILE=2048, num_warps=4),  # 0 B shared
+        Config(TILE=4096, num_warps=4),  # 0 B shared
+        Config(TILE=8192, num_warps=8),  # 0 B shared
+        Config(TILE=16384, num_warps=16),  # 0 B shared
+        Config(TILE=32768, num_warps=16),  # 0 B shared
+    ),
+    ("gfx942", 2): (
+        Config(TILE=1024, num_warps=2),  # 0 B shared
+        Config(TILE=2048, num_warps=4),  # 0 B shared
+        Config(TILE=4096, num_warps=4),  # 0 B shared
+        Config(TILE=8192, num_warps=8),  # 0 B shared
+        Config(TILE=16384, num_warps=16),  # 0 B shared
+        Config(TILE=32768, num_warps=16),  # 0 B shared
+    ),
+    ("gfx942", 4): (
+        Config(TILE=1024, num_warps=2),  # 0 B shared
+        Config(TILE=2048, num_warps=4),  # 0 B shared
+        Config(TILE=4096, num_warps=4),  # 0 B shared
+        Config(TILE=8192, num_warps=8),  # 0 B shared
+        Config(TILE=16384, num_warps=16),  # 0 B shared
+        Config(TILE=32768, num_warps=16),  # 0 B shared
+    ),
+    ("gfx950", 2): (
+        Config(TILE=1024, num_warps=2),  # 0 B shared
+        Config(TILE=2048, num_warps=4),  # 0 B shared
+        Config(TILE=4096, num_warps=4),  # 0 B shared
+        Config(TILE=8192, num_warps=8),  # 0 B shared
+        Config(TILE=16384, num_warps=16),  # 0 B shared
+        Config(TILE=32768, num_warps=16),  # 0 B shared
+    ),
+    ("gfx950", 4): (
+        Config(TILE=1024, num_warps=2),  # 0 B shared
+        Config(TILE=2048, num_warps=4),  # 0 B shared
+        Config(TILE=4096, num_warps=4),  # 0 B shared
+        Config(TILE=8192, num_warps=8),  # 0 B shared
+        Config(TILE=16384, num_warps=16),  # 0 B shared
+        Config(TILE=32768, num_warps=16),  # 0 B shared
+    ),
+}
+
+#: Configs of the loop kernels.
+LOOP_CONFIGS = {
+    ("sm_80", 2): (
+        Config(TILE=4096, num_warps=4),  # 0 B shared
+        Config(TILE=8192, num_warps=8),  # 0 B shared
+        Config(TILE=16384, num_warps=16),  # 0 B shared
+    ),
+    ("sm_80", 4): (
+        Config(TILE=4096, num_warps=4),  # 0 B shared
+        Config(TILE=8192, num_warps=8),  # 0 B shared
+        Config(TILE=16384, num_warps=16),  # 0 B shared
+    ),
+    ("sm_90", 2): (
+        Config(TILE=4096, num_warps=4),  # 0 B shared
+        Config(TILE=8192, num_warps=8),  # 0 B shared
+        Config(TILE=16384, num_warps=16),  # 0 B shared
+    ),
+    ("sm_90", 4): (
+        Config(TILE=4096, num_warps=4),  # 0 B shared
+        Config(TILE=8192, num_warps=8),  # 0 B shared
+        Config(TILE=16384, num_warps=16),  # 0 B shared
+    ),
+    ("sm_100", 2): (
+        Config(TILE=4096, num_warps=4),  # 0 B shared
+        Config(TILE=8192, num_warps=8),  # 0 B shared
+        Config(TILE=16384, num_warps=16),  # 0 B shared
+    ),
+    ("sm_100", 4): (
+        Config(TILE=4096, num_warps=4),  # 0 B shared
+        Config(TILE=8192, num_warps=8),  # 0 B shared
+        Config(TILE=16384, num_warps=16),  # 0 B shared
+    ),
+    ("sm_89", 2): (
+        Config(TILE=4096, num_warps=4),  # 0 B shared
+        Config(TILE=8192, num_warps=8),  # 0 B shared
+        Config(TILE=16384, num_warps=16),  # 0 B shared
+    ),
+    ("sm_89", 4): (
+        Config(TILE=4096, num_warps=4),  # 0 B shared
+        Config(TILE=8192, num_warps=8),  # 0 B shared
+        Config(TILE=16384, num_warps=16),  # 0 B shared
+    ),
+    ("sm_86", 2): (
+        Config(TILE=4096, num_warps=4),  # 0 B shared
+        Config(TILE=8192, num_warps=8),  # 0 B shared
+        Config(TILE=16384, num_warps=16),  # 0 B shared
+    ),
+    ("sm_86", 4): (
+        Config(TILE=4096, num_warps=4),  # 0 B shared
+        Config(TILE=8192, num_warps=8),  # 0 B shared
+        Config(TILE=16384, num_warps=16),  # 0 B shared
+    ),
+    ("sm_120", 2): (
+        Config(TILE=4096, num_warps=4),  # 0 B shared
+        Config(TILE=8192, num_warps=8),  # 0 B shared
+        Config(TILE=16384, num_warps=16),  # 0 B shared
+    ),
+    ("sm_120", 4): (
+        Config(TILE=4096, num_warps=4),  # 0 B shared
+        Config(TILE=8192, num_warps=8),  # 0 B shared
+        Config(TILE=16384, num_warps=16),  # 0 B shared
+    ),
+    ("gfx90a", 2): (
+        Config(TILE=4096, num_warps=4),  # 0 B shared
+        Config(TILE=8192, num_warps=8),  # 0 B shared
+        Config(TILE=16384, num_warps=16),  # 0 B shared
+    ),
+    ("gfx90a", 4): (
+        Config(TILE=4096, num_warps=4),  # 0 B shared
+        Config(TILE=8192, num_warps=8),  # 0 B shared
+        Config(TILE=16384, num_warps=16),  # 0 B shared
+    ),
+    ("gfx942", 2): (
+        Config(TILE=4096, num_warps=4),  # 0 B shared
+        Config(TILE=8192, num_warps=8),  # 0 B shared
+        Config(TILE=16384, num_warps=16),  # 0 B shared
+    ),
+    ("gfx942", 4): (
+        Config(TILE=4096, num_warps=4),  # 0 B shared
+        Config(TILE=8192, num_warps=8),  # 0 B shared
+        Config(TILE=16384, num_warps=16),  # 0 B shared
+    ),
+    ("gfx950", 2): (
+        Config(TILE=4096, num_warps=4),  # 0 B shared
+        Config(TILE=8192, num_warps=8),  # 0 B shared
+        Config(TILE=16384, num_warps=16),  # 0 B shared
+    ),
+    ("gfx950", 4): (
+        Config(TILE=4096, num_warps=4),  # 0 B shared
+        Config(TILE=8192, num_warps=8),  # 0 B shared
+        Config(TILE=16384, num_warps=16),  # 0 B shared
+    ),
+}
+
+
+@triton.jit
+def _rmsnorm_llama_block(
+    x_ptr,
+    weight_ptr,
+    out_ptr,
+    M,
+    ROWS_1,
+    ROWS_2,
+    N,
+    x_row_0,
+    x_row_1,
+    x_row_2,
+    x_col,
+    weight_col,
+    out_row_0,
+    out_row_1,
+    out_row_2,
+    out_col,
+    eps,
+    BLOCK_M: tl.constexpr,
+    BLOCK_N: tl.constexpr,
+    INT: tl.constexpr,
+    FLOAT: tl.constexpr,
+):
+    """A program holds BLOCK_M whole rows in registers."""
+    rows = tl.program_id(0).to(INT) * BLOCK_M + tl.arange(0, BLOCK_M)[:, None]
+    cols = tl.arange(0, BLOCK_N)[None, :]
+    in_cols = cols < N
+    in_rows = rows < M
+    row_2 = rows % ROWS_2
+    row_1 = rows // ROWS_2 % ROWS_1
+    row_0 = rows // ROWS_2 // ROWS_1
+    x_rows = x_ptr + row_0 * x_row_0 + row_1 * x_row_1 + row_2 * x_row_2
+    out_rows = out_ptr + row_0 * out_row_0 + row_1 * out_row_1 + row_2 * out_row_2
+
+    eps = scalar(eps, FLOAT)
+
+    x = tl.load(
+        x_rows + cols * x_col, mask=in_rows & in_cols, other=0.0, eviction_policy="evict_first"
+    ).to(FLOAT)
+    # rstd = rsqrt(mean(x * x) + eps)
+    row_sum = tl.sum(x * x, axis=1, keep_dims=True)
+    rstd = tl.rsqrt(row_sum / N + eps)
+    # normed = cast(x * rstd, x.dtype)
+    normed = narrow(x * rstd, x_ptr.dtype.element_ty).to(FLOAT)
+    weight = tl.load(
+        weight_ptr + cols * weight_col, mask=in_cols, other=0.0, eviction_policy="evict_last"
+    ).to(FLOAT)
+    # return normed * weight
+    tl.store(
+        out_rows + cols * out_col,
+        narrow(normed * weight, out_ptr.dtype.element_ty),
+        mask=in_rows & in_cols,
+    )
+
+
+@triton.jit
+def _rmsnorm_llama_loop(
+    x_ptr,
+    weight_ptr,
+    out_ptr,
+    M,
+    ROWS_1,
+    ROWS_2,
+    N,
+    x_row_0,
+    x_row_1,
+    x_row_2,
+    x_col,
+    weight_col,
+    out_row_0,
+    out_row_1,
+    out_row_2,
+    out_col,
+    eps,
+    LANES: tl.constexpr,
+    VECTOR: tl.constexpr,
+    INT: tl.constexpr,
+    FLOAT: tl.constexpr,
+):
+    """A program goes over one row 2 times, block by block."""
+    rows = tl.program_id(0).to(INT) + tl.arange(0, 1)[:, None]
+    lane = tl.arange(0, LANES)[:, None] * VECTOR + tl.arange(0, VECTOR)[None, :]
+    row_2 = rows % ROWS_2
+    row_1 = rows // ROWS_2 % ROWS_1
+    row_0 = rows // ROWS_2 // ROWS_1
+    x_rows = x_ptr + row_0 * x_row_0 + row_1 * x_row_1 + row_2 * x_row_2
+    out_rows = out_ptr + row_0 * out_row_0 + row_1 * out_row_1 + row_2 * out_row_2
+
+    eps = scalar(eps, FLOAT)
+
+    total = tl.full((LANES, 1), 0.0, FLOAT)
+    for start in range(0, N, LANES * VECTOR):
+        cols = start + lane
+        in_cols = cols < N
+        x = tl.load(
+            x_rows + cols * x_col, mask=in_cols, other=0.0, eviction_policy="evict_last"
+        ).to(FLOAT)
+        # rstd = rsqrt(mean(x * x) + eps)
+        total = total + tl.sum(x * x, axis=1, keep_dims=True)
+
+    row_sum = tl.sum(total, axis=0, keep_dims=True)
+
+    rstd = tl.rsqrt(row_sum / N + eps)
+
+    for start in range(0, N, LANES * VECTOR):
+        cols = start + lane
+        in_cols = cols < N
+        x = tl.load(
+            x_rows + cols * x_col, mask=in_cols, other=0.0, eviction_policy="evict_first"
+        ).to(FLOAT)
+        # normed = cast(x * rstd, x.dtype)
+        normed = narrow(x * rstd, x_ptr.dtype.element_ty).to(FLOAT)
+        weight = tl.load(
+            weight_ptr + cols * weight_col, mask=in_cols, other=0.0, eviction_policy="evict_last"
+        ).to(FLOAT)
+        # return normed * weight
+        tl.store(
+            out_rows + cols * out_col,
+            narrow(normed * weight, out_ptr.dtype.element_ty),
+            mask=in_cols,
+        )
+
+
+@triton.jit
+def _rmsnorm_llama_partial(
+    x_ptr,
+    partial_total_ptr,
+    M,
+    ROWS_1,
+    ROWS_2,
+    N,
+    x_row_0,
+    x_row_1,
+    x_row_2,
+    x_col,
+    eps,
+    LANES: tl.constexpr,
+    VECTOR: tl.constexpr,
+    SPLITS: tl.constexpr,
+    CHUNK: tl.constexpr,
+    INT: tl.constexpr,
+    FLOAT: tl.constexpr,
+):
+    """A program reduces one chunk of a row to its partial states."""
+    split = tl.program_id(0) % SPLITS
+    rows = (tl.program_id(0) // SPLITS).to(INT) + tl.arange(0, 1)[:, None]
+    stop = tl.minimum((split + 1) * CHUNK, N)
+    lane = tl.arange(0, LANES)[:, None] * VECTOR + tl.arange(0, VECTOR)[None, :]
+    row_2 = rows % ROWS_2
+    row_1 = rows // ROWS_2 % ROWS_1
+    row_0 = rows // ROWS_2 // ROWS_1
+    x_rows = x_ptr + row_0 * x_row_0 + row_1 * x_row_1 + row_2 * x_row_2
+
+    eps = scalar(eps, FLOAT)
+
+    total = tl.full((LANES, 1), 0.0, FLOAT)
+    for start in range(split * CHUNK, stop, LANES * VECTOR):
+        cols = start + lane
+        in_cols = cols < stop
+        x = tl.load(
+            x_rows + cols * x_col, mask=in_cols, other=0.0, eviction_policy="evict_last"
+        ).to(FLOAT)
+        # rstd = rsqrt(mean(x * x) + eps)
+        total = total + tl.sum(x * x, axis=1, keep_dims=True)
+
+    row_sum = tl.sum(total, axis=0, keep_dims=True)
+    tl.store(partial_total_ptr + rows * SPLITS + split, row_sum)
+
+
+@triton.jit
+def _rmsnorm_llama_finish(
+    partial_total_ptr,
+    x_ptr,
+    weight_ptr,
+    out_ptr,
+    M,
+    ROWS_1,
+    ROWS_2,
+    N,
+    x_row_0,
+    x_row_1,
+    x_row_2,
+    x_col,
+    weight_col,
+    out_row_0,
+    out_row_1,
+    out_row_2,
+    out_col,
+    eps,
+    LANES: tl.constexpr,
+    VECTOR: tl.constexpr,
+    SPLITS: tl.constexpr,
+    CHUNK: tl.constexpr,
+    BLOCK_S: tl.constexpr,
+    INT: tl.constexpr,
+    FLOAT: tl.constexpr,
+):
+    """A program joins the partial states of a row, then goes over one chunk of it."""
+    split = tl.program_id(0) % SPLITS
+    rows = (tl.program_id(0) // SPLITS).to(INT) + tl.arange(0, 1)[:, None]
+    stop = tl.minimum((split + 1) * CHUNK, N)
+    lane = tl.arange(0, LANES)[:, None] * VECTOR + tl.arange(0, VECTOR)[None, :]
+    row_2 = rows % ROWS_2
+    row_1 = rows // ROWS_2 % ROWS_1
+    row_0 = rows // ROWS_2 // ROWS_1
+    x_rows = x_ptr + row_0 * x_row_0 + row_1 * x_row_1 + row_2 * x_row_2
+    out_rows = out_ptr + row_0 * out_row_0 + row_1 * out_row_1 + row_2 * out_row_2
+
+    eps = scalar(eps, FLOAT)
+
+    splits = tl.arange(0, BLOCK_S)[:, None]
+    total = tl.load(partial_total_ptr + rows * SPLITS + splits, mask=splits < SPLITS, other=0.0)
+    row_sum = tl.sum(total, axis=0, keep_dims=True)
+    # rstd = rsqrt(mean(x * x) + eps)
+    rstd = tl.rsqrt(row_sum / N + eps)
+
+    for start in range(split * CHUNK, stop, LANES * VECTOR):
+        cols = start + lane
+        in_cols = cols < stop
+        x = tl.load(
+            x_rows + cols * x_col, mask=in_cols, other=0.0, eviction_policy="evict_last"
+        ).to(FLOAT)
+        # normed = cast(x * rstd, x.dtype)
+        normed = narrow(x * rstd, x_ptr.dtype.element_ty).to(FLOAT)
+        weight = tl.load(
+            weight_ptr + cols * weight_col, mask=in_cols, other=0.0, eviction_policy="evict_last"
+        ).to(FLOAT)
+        # return normed * weight
+        tl.store(
+            out_rows + cols * out_col,
+            narrow(normed * weight, out_ptr.dtype.element_ty),
+            mask=in_cols,
+        )
+
+
+def _plan(call: Call) -> Launch:
+    """Kernel, config and grid for one set of shapes, strides and dtypes."""
+    rows = call.axes(("M",), limit=3)
+    cols = call.axes(("N",), limit=1)
+    width = next_power_of_2(cols.total)
+    if splits_pay(call.target, rows.total, cols.total):
+        config = call.choose(
+            LOOP_CONFIGS, lambda config: loop_cost(config, call.target, rows.total, cols.total)
+        )
+        splits, chunk = split_row(call.target, rows.total, cols.total, config["TILE"])
+        vector = max(1, 16 // call.element_size)
+        lanes = {"LANES": config["TILE"] // vector, "VECTOR": vector}
+        return Launch(
+            Step(
+                _rmsnorm_llama_partial,
+                grid=(rows.total * splits,),
+                tensors=("x", "partial_total"),
+                integers=(
+                    rows.total,
+                    *rows.sizes[1:],
+                    cols.total,
+                    *rows.strides("x"),
+                    cols.strides("x")[0],
+                ),
+                params=("eps",),
+                constants={**lanes, "SPLITS": splits, "CHUNK": chunk},
+                config=config,
+            ),
+            Step(
+                _rmsnorm_llama_finish,
+                grid=(rows.total * splits,),
+                tensors=("partial_total", "x", "weight", "out"),
+                integers=(
+                    rows.total,
+                    *rows.sizes[1:],
+                    cols.total,
+                    *rows.strides("x"),
+                    cols.strides("x")[0],
+                    cols.strides("weight")[0],
+                    *rows.strides("out"),
+                    cols.strides("out")[0],
+                ),
+                params=("eps",),
+                constants={
+                    **lanes,
+                    "CHUNK": chunk,
+                    "SPLITS": splits,
+                    "BLOCK_S": next_power_of_2(splits),
+                },
+                config=config,
+            ),
+            workspaces={
+                "partial_total": ((rows.total, splits), call.float),
+            },
+        )
+    if width <= WIDEST_BLOCK:
+        config = call.choose(
+            BLOCK_CONFIGS, lambda config: block_cost(config, call.target, rows.total, width)
+        )
+        block_m = max(1, min(config["TILE"] // width, next_power_of_2(rows.total)))
+        return Launch(
+            Step(
+                _rmsnorm_llama_block,
+                grid=(cdiv(rows.total, block_m),),
+                tensors=("x", "weight", "out"),
+                integers=(
+                    rows.total,
+                    *rows.sizes[1:],
+                    cols.total,
+                    *rows.strides("x"),
+                    cols.strides("x")[0],
+                    cols.strides("weight")[0],
+                    *rows.strides("out"),
+                    cols.strides("out")[0],
+                ),
+                params=("eps",),
+                constants={"BLOCK_M": block_m, "BLOCK_N": width},
+                config=config,
+            )
+        )
+
+    config = call.choose(
+        LOOP_CONFIGS, lambda config: loop_cost(config, call.target, rows.total, cols.total)
+    )
+    vector = max(1, 16 // call.element_size)
+    return Launch(
+        Step(
+            _rmsnorm_llama_loop,
+            grid=(rows.total,),
+            tensors=("x", "weight", "out"),
+            integers=(
+                rows.total,
+                *rows.sizes[1:],
+                cols.total,
+                *rows.strides("x"),
+                cols.strides("x")[0],
+                cols.strides("weight")[0],
+                *rows.strides("out"),
+                cols.strides("out")[0],
+            ),
+            params=("eps",),
+            constants={"LANES": config["TILE"] // vector, "VECTOR": vector},
+            config=config,
+        )
+    )
+
+
+def reference(x, weight, eps, *, compute):
+    """RMSNorm as in Llama's model code: the row rounds to x's dtype before the weight.
+
+    The spec in eager PyTorch, op by op. `compute` is the type of arithmetic; None keeps that of
+    the inputs. Tensors have the spec's dimensions, results are not rounded to their storage type.
+    """
+    x_dtype = x.dtype
+    x = widen(x, compute)
+    weight = widen(weight, compute)
+    # rstd = rsqrt(mean(x * x) + eps)
+    rstd = torch.rsqrt((x * x).mean(-1) + eps)
+    # normed = cast(x * rstd, x.dtype)
+    normed = widen(convert(x * rstd[:, None], x_dtype), compute)
+    return normed * weight
+
+
+OP = Op(
+    name="rmsnorm_llama",
+    spec_hash="1bf4bfaa",
+    inputs=(Operand("x", ("M", "N")), Operand("weight", ("N",))),
+    params=(Param("eps", "float", 1e-06),),
+    outputs=(Output("out", ("M", "N"), like="x"),),
+    fold="M",
+    inplace=("x",),
+    variants={
+        (): Variant(_plan, reference),
+    },
+)
+
+
+def rmsnorm_llama(
+    x: torch.Tensor,
+    weight: torch.Tensor,
+    eps: float = 1e-06,
+    *,
+    out: torch.Tensor | None = None,
+    backend: str = "auto",
+    autotune: bool = False,
+) -> torch.Tensor:
+    """RMSNorm as in Llama's model code: the row rounds to x's dtype before the weight.
+
+    Args:
+        x: [M, N], floats.
+        weight: [N], floats.
+        eps: float.
+        out: where to write out.
+        backend: "triton", "torch" (the eager reference) or "auto".
+        autotune: time all configs for these shapes, and remember the fastest.
+
+    Returns:
+        out: [M, N], the type of x.
+        M may stand for several dimensions.
+    """
+    tensors = (x, weight)
+    params = (eps,)
+    return OP(tensors, params, out, backend, autotune)

@@ -1,0 +1,554 @@
+"""RMSNorm, then e4m3 (Micikevicius et al., arXiv:2209.05433) with one scale a row.
+
+The normalised row is about q * scale.
+
+Built by tilegen 0.1.0 from specs/rmsnorm_quant_fp8.py (spec 5423a70b, templates 6fdcd96c).
+Rebuild with `tilegen build`; edits are overwritten.
+
+"""
+
+import torch
+import triton
+import triton.language as tl
+
+from ._runtime import (
+    Call,
+    Config,
+    Kernel,
+    Launch,
+    Op,
+    Operand,
+    Output,
+    Param,
+    Step,
+    Variant,
+    block_cost,
+    cdiv,
+    convert,
+    fold,
+    loop_cost,
+    maximum,
+    nan_max,
+    narrow,
+    next_power_of_2,
+    scalar,
+    widen,
+)
+
+#: Columns that one program holds in registers; wider rows are swept block by block.
+WIDEST_BLOCK = 32768
+
+#: Configs of the block kernels.
+BLOCK_CONFIGS = {
+    ("sm_80", 2): (
+        Config(TILE=1024, num_warps=2),  # 0 B shared
+        Config(TILE=2048, num_warps=4),  # 0 B shared
+        Config(TILE=4096, num_warps=4),  # 0 B shared
+        Config(TILE=8192, num_warps=8),  # 0 B shared
+        Config(TILE=16384, num_warps=16),  # 0 B shared
+        Config(TILE=32768, num_warps=16),  # 0 B shared
+    ),
+    ("sm_80", 4): (
+        Config(TILE=1024, num_warps=2),  # 0 B shared
+        Config(TILE=2048, num_warps=4),  # 0 B shared
+        Config(TILE=4096, num_warps=4),  # 0 B shared
+        Config(TILE=8192, num_warps=8),  # 0 B shared
+        Config(TILE=16384, num_warps=16),  # 0 B shared
+        Config(TILE=32768, num_warps=16),  # 0 B shared
+    ),
+    ("sm_90", 2): (
+        Config(TILE=1024, num_warps=2),  # 0 B shared
+        Config(TILE=2048, num_warps=4),  # 0 B shared
+        Config(TILE=4096, num_warps=4),  # 0 B shared
+        Config(TILE=8192, num_warps=8),  # 0 B shared
+        Config(TILE=16384, num_warps=16),  # 0 B shared
+        Config(TILE=32768, num_warps=16),  # 0 B shared
+    ),
+    ("sm_90", 4): (
+        Config(TILE=1024, num_warps=2),  # 0 B shared
+        Config(TILE=2048, num_warps=4),  # 0 B shared
+        Config(TILE=4096, num_warps=4),  # 0 B shared
+        Config(TILE=8192, num_warps=8),  # 0 B shared
+        Config(TILE=16384, num_warps=16),  # 0 B shared
+        Config(TILE=32768, num_warps=16),  # 0 B shared
+    ),
+    ("sm_100", 2): (
+        Config(TILE=1024, num_warps=2),  # 0 B shared
+        Config(TILE=2048, num_warps=4),  # 0 B shared
+        Config(TILE=4096, num_warps=4),  # 0 B shared
+        Config(TILE=8192, num_warps=8),  # 0 B shared
+        Config(TILE=16384, num_warps=16),  # 0 B shared
+        Config(TILE=32768, num_warps=16),  # 0 B shared
+    ),
+    ("sm_100", 4): (
+        Config(TILE=1024, num_warps=2),  # 0 B shared
+        Config(TILE=2048, num_warps=4),  # 0 B shared
+        Config(TILE=4096, num_warps=4),  # 0 B shared
+        Config(TILE=8192, num_warps=8),  # 0 B shared
+        Config(TILE=16384, num_warps=16),  # 0 B shared
+        Config(TILE=32768, num_warps=16),  # 0 B shared
+    ),
+    ("sm_89", 2): (
+        Config(TILE=1024, num_warps=2),  # 0 B shared
+        Config(TILE=2048, num_warps=4),  # 0 B shared
+        Config(TILE=4096, num_warps=4),  # 0 B shared
+        Config(TILE=8192, num_warps=8),  # 0 B shared
+        Config(TILE=16384, num_warps=16),  # 0 B shared
+        Config(TILE=32768, num_warps=16),  # 0 B shared
+    ),
+    ("sm_89", 4): (
+        Config(TILE=1024, num_warps=2),  # 0 B shared
+        Config(TILE=2048, num_warps=4),  # 0 B shared
+        Config(TILE=4096, num_warps=4),  # 0 B shared
+        Config(TILE=8192, num_warps=8),  # 0 B shared
+        Config(TILE=16384, num_warps=16),  # 0 B shared
+        Config(TILE=32768, num_warps=16),  # 0 B shared
+    ),
+    ("sm_86", 2): (
+        Config(TILE=1024, num_warps=2),  # 0 B shared
+        Config(TILE=2048, num_warps=4),  # 0 B shared
+        Config(TILE=4096, num_warps=4),  # 0 B shared
+        Config(TILE=8192, num_warps=8),  # 0 B shared
+        Config(TILE=16384, num_warps=16),  # 0 B shared
+        Config(TILE=32768, num_warps=16),  # 0 B shared
+    ),
+    ("sm_86", 4): (
+        Config(TILE=1024, num_warps=2),  # 0 B shared
+        Config(TILE=2048, num_warps=4),  # 0 B shared
+        Config(TILE=4096, num_warps=4),  # 0 B shared
+        Config(TILE=8192, num_warps=8),  # 0 B shared
+        Config(TILE=16384, num_warps=16),  # 0 B shared
+        Config(TILE=32768, num_warps=16),  # 0 B shared
+    ),
+    ("sm_120", 2): (
+        Config(TILE=1024, num_warps=2),  # 0 B shared
+        Config(TILE=2048, num_warps=4),  # 0 B shared
+        Config(TILE=4096, num_warps=4),  # 0 B shared
+        Config(TILE=8192, num_warps=8),  # 0 B shared
+        Config(TILE=16384, num_warps=16),  # 0 B shared
+        Config(TILE=32768, num_warps=16),  # 0 B shared
+    ),
+    ("sm_120", 4): (
+        Config(TILE=1024, num_warps=2),  # 0 B shared
+        Config(TILE=2048, num_warps=4),  # 0 B shared
+        Config(TILE=4096, num_warps=4),  # 0 B shared
+        Config(TILE=8192, num_warps=8),  # 0 B shared
+        Config(TILE=16384, num_warps=16),  # 0 B shared
+        Config(TILE=32768, num_warps=16),  # 0 B shared
+    ),
+    ("gfx90a", 2): (
+        Config(TILE=1024, num_warps=2),  # 0 B shared
+        Config(TILE=2048, num_warps=4),  # 0 B shared
+        Config(TILE=4096, num_warps=4),  # 0 B shared
+        Config(TILE=8192, num_warps=8),  # 0 B shared
+        Config(TILE=16384, num_warps=16),  # 0 B shared
+        Config(TILE=32768, num_warps=16),  # 0 B shared
+    ),
+    ("gfx90a", 4): (
+        Config(TILE=1024, num_warps=2),  # 0 B shared
+        Config(TILE=2048, num_warps=4),  # 0 B shared
+        Config(TILE=4096, num_warps=4),  # 0 B shared
+        Config(TILE=8192, num_warps=8),  # 0 B shared
+        Config(TILE=16384, num_warps=16),  # 0 B shared
+        Config(TILE=32768, num_warps=16),  # 0 B shared
+    ),
+    ("gfx942", 2): (
+        Config(TILE=1024, num_warps=2),  # 0 B shared
+        Config(TILE=2048, num_warps=4),  # 0 B shared
+        Config(TILE=4096, num_warps=4),  # 0 B shared
+        Config(TILE=8192, num_warps=8),  # 0 B shared
+        Config(TILE=16384, num_warps=16),  # 0 B shared
+        Config(TILE=32768, num_warps=16),  # 0 B shared
+    ),
+    ("gfx942", 4): (
+        Config(TILE=1024, num_warps=2),  # 0 B shared
+        Config(TILE=2048, num_warps=4),  # 0 B shared
+        Config(TILE=4096, num_warps=4),  # 0 B shared
+        Config(TILE=8192, num_warps=8),  # 0 B shared
+        Config(TILE=16384, num_warps=16),  # 0 B shared
+        Config(TILE=32768, num_warps=16),  # 0 B shared
+    ),
+    ("gfx950", 2): (
+        Config(TILE=1024, num_warps=2),  # 0 B shared
+        Config(TILE=2048, num_warps=4),  # 0 B shared
+        Config(TILE=4096, num_warps=4),  # 0 B shared
+        Config(TILE=8192, num_warps=8),  # 0 B shared
+        Config(TILE=16384, num_warps=16),  # 0 B shared
+        Config(TILE=32768, num_warps=16),  # 0 B shared
+    ),
+    ("gfx950", 4): (
+        Config(TILE=1024, num_warps=2),  # 0 B shared
+        Config(TILE=2048, num_warps=4),  # 0 B shared
+        Config(TILE=4096, num_warps=4),  # 0 B shared
+        Config(TILE=8192, num_warps=8),  # 0 B shared
+        Config(TILE=16384, num_warps=16),  # 0 B shared
+        Config(TILE=32768, num_warps=16),  # 0 B shared
+    ),
+}
+
+#: Configs of the loop kernels.
+LOOP_CONFIGS = {
+    ("sm_80", 2): (
+        Config(TILE=4096, num_warps=4),  # 0 B shared
+        Config(TILE=8192, num_warps=8),  # 0 B shared
+        Config(TILE=16384, num_warps=16),  # 0 B shared
+    ),
+    ("sm_80", 4): (
+        Config(TILE=4096, num_warps=4),  # 0 B shared
+        Config(TILE=8192, num_warps=8),  # 0 B shared
+        Config(TILE=16384, num_warps=16),  # 0 B shared
+    ),
+    ("sm_90", 2): (
+        Config(TILE=4096, num_warps=4),  # 0 B shared
+        Config(TILE=8192, num_warps=8),  # 0 B shared
+        Config(TILE=16384, num_warps=16),  # 0 B shared
+    ),
+    ("sm_90", 4): (
+        Config(TILE=4096, num_warps=4),  # 0 B shared
+        Config(TILE=8192, num_warps=8),  # 0 B shared
+        Config(TILE=16384, num_warps=16),  # 0 B shared
+    ),
+    ("sm_100", 2): (
+        Config(TILE=4096, num_warps=4),  # 0 B shared
+        Config(TILE=8192, num_warps=8),  # 0 B shared
+        Config(TILE=16384, num_warps=16),  # 0 B shared
+    ),
+    ("sm_100", 4): (
+        Config(TILE=4096, num_warps=4),  # 0 B shared
+        Config(TILE=8192, num_warps=8),  # 0 B shared
+        Config(TILE=16384, num_warps=16),  # 0 B shared
+    ),
+    ("sm_89", 2): (
+        Config(TILE=4096, num_warps=4),  # 0 B shared
+        Config(TILE=8192, num_warps=8),  # 0 B shared
+        Config(TILE=16384, num_warps=16),  # 0 B shared
+    ),
+    ("sm_89", 4): (
+        Config(TILE=4096, num_warps=4),  # 0 B shared
+        Config(TILE=8192, num_warps=8),  # 0 B shared
+        Config(TILE=16384, num_warps=16),  # 0 B shared
+    ),
+    ("sm_86", 2): (
+        Config(TILE=4096, num_warps=4),  # 0 B shared
+        Config(TILE=8192, num_warps=8),  # 0 B shared
+        Config(TILE=16384, num_warps=16),  # 0 B shared
+    ),
+    ("sm_86", 4): (
+        Config(TILE=4096, num_warps=4),  # 0 B shared
+        Config(TILE=8192, num_warps=8),  # 0 B shared
+        Config(TILE=16384, num_warps=16),  # 0 B shared
+    ),
+    ("sm_120", 2): (
+        Config(TILE=4096, num_warps=4),  # 0 B shared
+        Config(TILE=8192, num_warps=8),  # 0 B shared
+        Config(TILE=16384, num_warps=16),  # 0 B shared
+    ),
+    ("sm_120", 4): (
+        Config(TILE=4096, num_warps=4),  # 0 B shared
+        Config(TILE=8192, num_warps=8),  # 0 B shared
+        Config(TILE=16384, num_warps=16),  # 0 B shared
+    ),
+    ("gfx90a", 2): (
+        Config(TILE=4096, num_warps=4),  # 0 B shared
+        Config(TILE=8192, num_warps=8),  # 0 B shared
+        Config(TILE=16384, num_warps=16),  # 0 B shared
+    ),
+    ("gfx90a", 4): (
+        Config(TILE=4096, num_warps=4),  # 0 B shared
+        Config(TILE=8192, num_warps=8),  # 0 B shared
+        Config(TILE=16384, num_warps=16),  # 0 B shared
+    ),
+    ("gfx942", 2): (
+        Config(TILE=4096, num_warps=4),  # 0 B shared
+        Config(TILE=8192, num_warps=8),  # 0 B shared
+        Config(TILE=16384, num_warps=16),  # 0 B shared
+    ),
+    ("gfx942", 4): (
+        Config(TILE=4096, num_warps=4),  # 0 B shared
+        Config(TILE=8192, num_warps=8),  # 0 B shared
+        Config(TILE=16384, num_warps=16),  # 0 B shared
+    ),
+    ("gfx950", 2): (
+        Config(TILE=4096, num_warps=4),  # 0 B shared
+        Config(TILE=8192, num_warps=8),  # 0 B shared
+        Config(TILE=16384, num_warps=16),  # 0 B shared
+    ),
+    ("gfx950", 4): (
+        Config(TILE=4096, num_warps=4),  # 0 B shared
+        Config(TILE=8192, num_warps=8),  # 0 B shared
+        Config(TILE=16384, num_warps=16),  # 0 B shared
+    ),
+}
+
+
+@triton.jit
+def _rmsnorm_quant_fp8_block(
+    x_ptr,
+    weight_ptr,
+    q_ptr,
+    scale_ptr,
+    M,
+    ROWS_1,
+    ROWS_2,
+    N,
+    x_row_0,
+    x_row_1,
+    x_row_2,
+    x_col,
+    weight_col,
+    q_row_0,
+    q_row_1,
+    q_row_2,
+    q_col,
+    scale_row_0,
+    scale_row_1,
+    scale_row_2,
+    eps,
+    BLOCK_M: tl.constexpr,
+    BLOCK_N: tl.constexpr,
+    INT: tl.constexpr,
+    FLOAT: tl.constexpr,
+):
+    """A program holds BLOCK_M whole rows in registers."""
+    rows = tl.program_id(0).to(INT) * BLOCK_M + tl.arange(0, BLOCK_M)[:, None]
+    cols = tl.arange(0, BLOCK_N)[None, :]
+    in_cols = cols < N
+    in_rows = rows < M
+    row_2 = rows % ROWS_2
+    row_1 = rows // ROWS_2 % ROWS_1
+    row_0 = rows // ROWS_2 // ROWS_1
+    x_rows = x_ptr + row_0 * x_row_0 + row_1 * x_row_1 + row_2 * x_row_2
+    q_rows = q_ptr + row_0 * q_row_0 + row_1 * q_row_1 + row_2 * q_row_2
+    scale_rows = scale_ptr + row_0 * scale_row_0 + row_1 * scale_row_1 + row_2 * scale_row_2
+
+    eps = scalar(eps, FLOAT)
+
+    x = tl.load(
+        x_rows + cols * x_col, mask=in_rows & in_cols, other=0.0, eviction_policy="evict_first"
+    ).to(FLOAT)
+    # y = x * rsqrt(mean(x * x) + eps) * weight
+    row_sum = tl.sum(x * x, axis=1, keep_dims=True)
+    weight = tl.load(
+        weight_ptr + cols * weight_col, mask=in_cols, other=0.0, eviction_policy="evict_last"
+    ).to(FLOAT)
+    y = x * tl.rsqrt(row_sum / N + eps) * weight
+    # scale = cast(maximum(max(abs(y)), 1e-12) / fp8e4m3.max, f32)
+    row_max = nan_max(tl.where(in_cols, tl.abs(y), float("-inf")), 1)
+    scale = narrow(maximum(row_max, 1e-12) / 448.0, tl.float32).to(FLOAT)
+    # q = cast(y / scale, fp8e4m3)
+    q = narrow(y / scale, tl.float8e4nv).to(FLOAT)
+    tl.store(q_rows + cols * q_col, narrow(q, q_ptr.dtype.element_ty), mask=in_rows & in_cols)
+    tl.store(scale_rows, narrow(scale, scale_ptr.dtype.element_ty), mask=in_rows)
+
+
+@triton.jit
+def _rmsnorm_quant_fp8_loop(
+    x_ptr,
+    weight_ptr,
+    q_ptr,
+    scale_ptr,
+    M,
+    ROWS_1,
+    ROWS_2,
+    N,
+    x_row_0,
+    x_row_1,
+    x_row_2,
+    x_col,
+    weight_col,
+    q_row_0,
+    q_row_1,
+    q_row_2,
+    q_col,
+    scale_row_0,
+    scale_row_1,
+    scale_row_2,
+    eps,
+    LANES: tl.constexpr,
+    VECTOR: tl.constexpr,
+    INT: tl.constexpr,
+    FLOAT: tl.constexpr,
+):
+    """A program goes over one row 3 times, block by block."""
+    rows = tl.program_id(0).to(INT) + tl.arange(0, 1)[:, None]
+    lane = tl.arange(0, LANES)[:, None] * VECTOR + tl.arange(0, VECTOR)[None, :]
+    row_2 = rows % ROWS_2
+    row_1 = rows // ROWS_2 % ROWS_1
+    row_0 = rows // ROWS_2 // ROWS_1
+    x_rows = x_ptr + row_0 * x_row_0 + row_1 * x_row_1 + row_2 * x_row_2
+    q_rows = q_ptr + row_0 * q_row_0 + row_1 * q_row_1 + row_2 * q_row_2
+    scale_rows = scale_ptr + row_0 * scale_row_0 + row_1 * scale_row_1 + row_2 * scale_row_2
+
+    eps = scalar(eps, FLOAT)
+
+    total = tl.full((LANES, 1), 0.0, FLOAT)
+    for start in range(0, N, LANES * VECTOR):
+        cols = start + lane
+        in_cols = cols < N
+        x = tl.load(
+            x_rows + cols * x_col, mask=in_cols, other=0.0, eviction_policy="evict_last"
+        ).to(FLOAT)
+        # y = x * rsqrt(mean(x * x) + eps) * weight
+        total = total + tl.sum(x * x, axis=1, keep_dims=True)
+
+    row_sum = tl.sum(total, axis=0, keep_dims=True)
+
+    rsqrts = tl.rsqrt(row_sum / N + eps)
+
+    largest = tl.full((LANES, 1), float("-inf"), FLOAT)
+    for start in range(0, N, LANES * VECTOR):
+        cols = start + lane
+        in_cols = cols < N
+        x = tl.load(
+            x_rows + cols * x_col, mask=in_cols, other=0.0, eviction_policy="evict_last"
+        ).to(FLOAT)
+        weight = tl.load(
+            weight_ptr + cols * weight_col, mask=in_cols, other=0.0, eviction_policy="evict_last"
+        ).to(FLOAT)
+        y = x * rsqrts * weight
+        # scale = cast(maximum(max(abs(y)), 1e-12) / fp8e4m3.max, f32)
+        largest = maximum(largest, nan_max(tl.where(in_cols, tl.abs(y), float("-inf")), 1))
+
+    row_max = nan_max(largest, 0)
+
+    scale = narrow(maximum(row_max, 1e-12) / 448.0, tl.float32).to(FLOAT)
+
+    for start in range(0, N, LANES * VECTOR):
+        cols = start + lane
+        in_cols = cols < N
+        x = tl.load(
+            x_rows + cols * x_col, mask=in_cols, other=0.0, eviction_policy="evict_first"
+        ).to(FLOAT)
+        weight = tl.load(
+            weight_ptr + cols * weight_col, mask=in_cols, other=0.0, eviction_policy="evict_last"
+        ).to(FLOAT)
+        y = x * rsqrts * weight
+        # q = cast(y / scale, fp8e4m3)
+        q = narrow(y / scale, tl.float8e4nv).to(FLOAT)
+        tl.store(q_rows + cols * q_col, narrow(q, q_ptr.dtype.element_ty), mask=in_cols)
+
+    tl.store(scale_rows, narrow(scale, scale_ptr.dtype.element_ty))
+
+
+def _plan(call: Call) -> Launch:
+    """Kernel, config and grid for one set of shapes, strides and dtypes."""
+    rows = call.axes(("M",), limit=3)
+    cols = call.axes(("N",), limit=1)
+    width = next_power_of_2(cols.total)
+    if width <= WIDEST_BLOCK:
+        config = call.choose(
+            BLOCK_CONFIGS, lambda config: block_cost(config, call.target, rows.total, width)
+        )
+        block_m = max(1, min(config["TILE"] // width, next_power_of_2(rows.total)))
+        return Launch(
+            Step(
+                _rmsnorm_quant_fp8_block,
+                grid=(cdiv(rows.total, block_m),),
+                tensors=("x", "weight", "q", "scale"),
+                integers=(
+                    rows.total,
+                    *rows.sizes[1:],
+                    cols.total,
+                    *rows.strides("x"),
+                    cols.strides("x")[0],
+                    cols.strides("weight")[0],
+                    *rows.strides("q"),
+                    cols.strides("q")[0],
+                    *rows.strides("scale"),
+                ),
+                params=("eps",),
+                constants={"BLOCK_M": block_m, "BLOCK_N": width},
+                config=config,
+            )
+        )
+
+    config = call.choose(
+        LOOP_CONFIGS, lambda config: loop_cost(config, call.target, rows.total, cols.total)
+    )
+    vector = max(1, 16 // call.element_size)
+    return Launch(
+        Step(
+            _rmsnorm_quant_fp8_loop,
+            grid=(rows.total,),
+            tensors=("x", "weight", "q", "scale"),
+            integers=(
+                rows.total,
+                *rows.sizes[1:],
+                cols.total,
+                *rows.strides("x"),
+                cols.strides("x")[0],
+                cols.strides("weight")[0],
+                *rows.strides("q"),
+                cols.strides("q")[0],
+                *rows.strides("scale"),
+            ),
+            params=("eps",),
+            constants={"LANES": config["TILE"] // vector, "VECTOR": vector},
+            config=config,
+        )
+    )
+
+
+def reference(x, weight, eps, *, compute):
+    """RMSNorm, then e4m3 (Micikevicius et al., arXiv:2209.05433) with one scale a row.
+
+    The spec in eager PyTorch, op by op. `compute` is the type of arithmetic; None keeps that of
+    the inputs. Tensors have the spec's dimensions, results are not rounded to their storage type.
+    """
+    x = widen(x, compute)
+    weight = widen(weight, compute)
+    # y = x * rsqrt(mean(x * x) + eps) * weight
+    y = x * torch.rsqrt((x * x).mean(-1) + eps)[:, None] * weight
+    # scale = cast(maximum(max(abs(y)), 1e-12) / fp8e4m3.max, f32)
+    scale = widen(convert(torch.abs(y).amax(-1).clamp(min=1e-12) / 448.0, torch.float32), compute)
+    # q = cast(y / scale, fp8e4m3)
+    q = widen(convert(y / scale[:, None], torch.float8_e4m3fn), compute)
+    return q, scale
+
+
+OP = Op(
+    name="rmsnorm_quant_fp8",
+    spec_hash="5423a70b",
+    inputs=(Operand("x", ("M", "N")), Operand("weight", ("N",))),
+    params=(Param("eps", "float", 1e-06),),
+    outputs=(
+        Output("q", ("M", "N"), dtype=torch.float8_e4m3fn),
+        Output("scale", ("M",), dtype=torch.float32),
+    ),
+    fold="M",
+    inplace=("x",),
+    variants={
+        (): Variant(_plan, reference),
+    },
+)
+
+
+def rmsnorm_quant_fp8(
+    x: torch.Tensor,
+    weight: torch.Tensor,
+    eps: float = 1e-06,
+    *,
+    out: tuple[torch.Tensor, torch.Tensor] | None = None,
+    backend: str = "auto",
+    autotune: bool = False,
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """RMSNorm, then e4m3 (Micikevicius et al., arXiv:2209.05433) with one scale a row.
+
+    The normalised row is about q * scale.
+
+    Args:
+        x: [M, N], floats.
+        weight: [N], floats.
+        eps: float.
+        out: where to write q, scale.
+        backend: "triton", "torch" (the eager reference) or "auto".
+        autotune: time all configs for these shapes, and remember the fastest.
+
+    Returns:
+        q: [M, N], fp8e4m3.
+        scale: [M], f32.
+        M may stand for several dimensions.
+    """
+    tensors = (x, weight)
+    params = (eps,)
+    return OP(tensors, params, out, backend, autotune)

@@ -1,0 +1,1937 @@
+"""Softmax of scaled attention scores, under an additive mask that the heads share.
+
+The causal mask is aligned bottom-right: the last query sees every key.
+
+Built by tilegen 0.1.0 from specs/scaled_masked_softmax.py (spec f6320ef9, templates 6fdcd96c).
+Rebuild with `tilegen build`; edits are overwritten.
+
+"""
+
+import torch
+import triton
+import triton.language as tl
+
+from ._runtime import (
+    Call,
+    Config,
+    Kernel,
+    Launch,
+    Op,
+    Operand,
+    Output,
+    Param,
+    Step,
+    Variant,
+    block_cost,
+    cdiv,
+    finite_max,
+    fold,
+    logsumexp_end,
+    logsumexp_step,
+    loop_cost,
+    minimum,
+    nan_max,
+    narrow,
+    next_power_of_2,
+    scalar,
+    split_row,
+    splits_pay,
+    widen,
+)
+
+#: Columns that one program holds in registers; wider rows are swept block by block.
+WIDEST_BLOCK = 32768
+
+#: Configs of the block kernels.
+BLOCK_CONFIGS = {
+    ("sm_80", 2): (
+        Config(TILE=1024, num_warps=2),  # 0 B shared
+        Config(TILE=2048, num_warps=4),  # 0 B shared
+        Config(TILE=4096, num_warps=4),  # 0 B shared
+        Config(TILE=8192, num_warps=8),  # 0 B shared
+        Config(TILE=16384, num_warps=16),  # 0 B shared
+        Config(TILE=32768, num_warps=16),  # 0 B shared
+    ),
+    ("sm_80", 4): (
+        Config(TILE=1024, num_warps=2),  # 0 B shared
+        Config(TILE=2048, num_warps=4),  # 0 B shared
+        Config(TILE=4096, num_warps=4),  # 0 B shared
+        Config(TILE=8192, num_warps=8),  # 0 B shared
+        Config(TILE=16384, num_warps=16),  # 0 B shared
+        Config(TILE=32768, num_warps=16),  # 0 B shared
+    ),
+    ("sm_90", 2): (
+        Config(TILE=1024, num_warps=2),  # 0 B shared
+        Config(TILE=2048, num_warps=4),  # 0 B shared
+        Config(TILE=4096, num_warps=4),  # 0 B shared
+        Config(TILE=8192, num_warps=8),  # 0 B shared
+        Config(TILE=16384, num_warps=16),  # 0 B shared
+        Config(TILE=32768, num_warps=16),  # 0 B shared
+    ),
+    ("sm_90", 4): (
+        Config(TILE=1024, num_warps=2),  # 0 B shared
+        Config(TILE=2048, num_warps=4),  # 0 B shared
+        Config(TILE=4096, num_warps=4),  # 0 B shared
+        Config(TILE=8192, num_warps=8),  # 0 B shared
+        Config(TILE=16384, num_warps=16),  # 0 B shared
+        Config(TILE=32768, num_warps=16),  # 0 B shared
+    ),
+    ("sm_100", 2): (
+        Config(TILE=1024, num_warps=2),  # 0 B shared
+        Config(TILE=2048, num_warps=4),  # 0 B shared
+        Config(TILE=4096, num_warps=4),  # 0 B shared
+        Config(TILE=8192, num_warps=8),  # 0 B shared
+        Config(TILE=16384, num_warps=16),  # 0 B shared
+        Config(TILE=32768, num_warps=16),  # 0 B shared
+    ),
+    ("sm_100", 4): (
+        Config(TILE=1024, num_warps=2),  # 0 B shared
+        Config(TILE=2048, num_warps=4),  # 0 B shared
+        Config(TILE=4096, num_warps=4),  # 0 B shared
+        Config(TILE=8192, num_warps=8),  # 0 B shared
+        Config(TILE=16384, num_warps=16),  # 0 B shared
+        Config(TILE=32768, num_warps=16),  # 0 B shared
+    ),
+    ("sm_89", 2): (
+        Config(TILE=1024, num_warps=2),  # 0 B shared
+        Config(TILE=2048, num_warps=4),  # 0 B shared
+        Config(TILE=4096, num_warps=4),  # 0 B shared
+        Config(TILE=8192, num_warps=8),  # 0 B shared
+        Config(TILE=16384, num_warps=16),  # 0 B shared
+        Config(TILE=32768, num_warps=16),  # 0 B shared
+    ),
+    ("sm_89", 4): (
+        Config(TILE=1024, num_warps=2),  # 0 B shared
+        Config(TILE=2048, num_warps=4),  # 0 B shared
+        Config(TILE=4096, num_warps=4),  # 0 B shared
+        Config(TILE=8192, num_warps=8),  # 0 B shared
+        Config(TILE=16384, num_warps=16),  # 0 B shared
+        Config(TILE=32768, num_warps=16),  # 0 B shared
+    ),
+    ("sm_86", 2): (
+        Config(TILE=1024, num_warps=2),  # 0 B shared
+        Config(TILE=2048, num_warps=4),  # 0 B shared
+        Config(TILE=4096, num_warps=4),  # 0 B shared
+        Config(TILE=8192, num_warps=8),  # 0 B shared
+        Config(TILE=16384, num_warps=16),  # 0 B shared
+        Config(TILE=32768, num_warps=16),  # 0 B shared
+    ),
+    ("sm_86", 4): (
+        Config(TILE=1024, num_warps=2),  # 0 B shared
+        Config(TILE=2048, num_warps=4),  # 0 B shared
+        Config(TILE=4096, num_warps=4),  # 0 B shared
+        Config(TILE=8192, num_warps=8),  # 0 B shared
+        Config(TILE=16384, num_warps=16),  # 0 B shared
+        Config(TILE=32768, num_warps=16),  # 0 B shared
+    ),
+    ("sm_120", 2): (
+        Config(TILE=1024, num_warps=2),  # 0 B shared
+        Config(TILE=2048, num_warps=4),  # 0 B shared
+        Config(TILE=4096, num_warps=4),  # 0 B shared
+        Config(TILE=8192, num_warps=8),  # 0 B shared
+        Config(TILE=16384, num_warps=16),  # 0 B shared
+        Config(TILE=32768, num_warps=16),  # 0 B shared
+    ),
+    ("sm_120", 4): (
+        Config(TILE=1024, num_warps=2),  # 0 B shared
+        Config(TILE=2048, num_warps=4),  # 0 B shared
+        Config(TILE=4096, num_warps=4),  # 0 B shared
+        Config(TILE=8192, num_warps=8),  # 0 B shared
+        Config(TILE=16384, num_warps=16),  # 0 B shared
+        Config(TILE=32768, num_warps=16),  # 0 B shared
+    ),
+    ("gfx90a", 2): (
+        Config(TILE=1024, num_warps=2),  # 0 B shared
+        Config(TILE=2048, num_warps=4),  # 0 B shared
+        Config(TILE=4096, num_warps=4),  # 0 B shared
+        Config(TILE=8192, num_warps=8),  # 0 B shared
+        Config(TILE=16384, num_warps=16),  # 0 B shared
+        Config(TILE=32768, num_warps=16),  # 0 B shared
+    ),
+    ("gfx90a", 4): (
+        Config(TILE=1024, num_warps=2),  # 0 B shared
+        Config(TILE=2048, num_warps=4),  # 0 B shared
+        Config(TILE=4096, num_warps=4),  # 0 B shared
+        Config(TILE=8192, num_warps=8),  # 0 B shared
+        Config(TILE=16384, num_warps=16),  # 0 B shared
+        Config(TILE=32768, num_warps=16),  # 0 B shared
+    ),
+    ("gfx942", 2): (
+        Config(TILE=1024, num_warps=2),  # 0 B shared
+        Config(TILE=2048, num_warps=4),  # 0 B shared
+        Config(TILE=4096, num_warps=4),  # 0 B shared
+        Config(TILE=8192, num_warps=8),  # 0 B shared
+        Config(TILE=16384, num_warps=16),  # 0 B shared
+        Config(TILE=32768, num_warps=16),  # 0 B shared
+    ),
+    ("gfx942", 4): (
+        Config(TILE=1024, num_warps=2),  # 0 B shared
+        Config(TILE=2048, num_warps=4),  # 0 B shared
+        Config(TILE=4096, num_warps=4),  # 0 B shared
+        Config(TILE=8192, num_warps=8),  # 0 B shared
+        Config(TILE=16384, num_warps=16),  # 0 B shared
+        Config(TILE=32768, num_warps=16),  # 0 B shared
+    ),
+    ("gfx950", 2): (
+        Config(TILE=1024, num_warps=2),  # 0 B shared
+        Config(TILE=2048, num_warps=4),  # 0 B shared
+        Config(TILE=4096, num_warps=4),  # 0 B shared
+        Config(TILE=8192, num_warps=8),  # 0 B shared
+        Config(TILE=16384, num_warps=16),  # 0 B shared
+        Config(TILE=32768, num_warps=16),  # 0 B shared
+    ),
+    ("gfx950", 4): (
+        Config(TILE=1024, num_warps=2),  # 0 B shared
+        Config(TILE=2048, num_warps=4),  # 0 B shared
+        Config(TILE=4096, num_warps=4),  # 0 B shared
+        Config(TILE=8192, num_warps=8),  # 0 B shared
+        Config(TILE=16384, num_warps=16),  # 0 B shared
+        Config(TILE=32768, num_warps=16),  # 0 B shared
+    ),
+}
+
+#: Configs of the loop kernels.
+LOOP_CONFIGS = {
+    ("sm_80", 2): (
+        Config(TILE=4096, num_warps=4),  # 0 B shared
+        Config(TILE=8192, num_warps=8),  # 0 B shared
+        Config(TILE=16384, num_warps=16),  # 0 B shared
+    ),
+    ("sm_80", 4): (
+        Config(TILE=4096, num_warps=4),  # 0 B shared
+        Config(TILE=8192, num_warps=8),  # 0 B shared
+        Config(TILE=16384, num_warps=16),  # 0 B shared
+    ),
+    ("sm_90", 2): (
+        Config(TILE=4096, num_warps=4),  # 0 B shared
+        Config(TILE=8192, num_warps=8),  # 0 B shared
+        Config(TILE=16384, num_warps=16),  # 0 B shared
+    ),
+    ("sm_90", 4): (
+        Config(TILE=4096, num_warps=4),  # 0 B shared
+        Config(TILE=8192, num_warps=8),  # 0 B shared
+        Config(TILE=16384, num_warps=16),  # 0 B shared
+    ),
+    ("sm_100", 2): (
+        Config(TILE=4096, num_warps=4),  # 0 B shared
+        Config(TILE=8192, num_warps=8),  # 0 B shared
+        Config(TILE=16384, num_warps=16),  # 0 B shared
+    ),
+    ("sm_100", 4): (
+        Config(TILE=4096, num_warps=4),  # 0 B shared
+        Config(TILE=8192, num_warps=8),  # 0 B shared
+        Config(TILE=16384, num_warps=16),  # 0 B shared
+    ),
+    ("sm_89", 2): (
+        Config(TILE=4096, num_warps=4),  # 0 B shared
+        Config(TILE=8192, num_warps=8),  # 0 B shared
+        Config(TILE=16384, num_warps=16),  # 0 B shared
+    ),
+    ("sm_89", 4): (
+        Config(TILE=4096, num_warps=4),  # 0 B shared
+        Config(TILE=8192, num_warps=8),  # 0 B shared
+        Config(TILE=16384, num_warps=16),  # 0 B shared
+    ),
+    ("sm_86", 2): (
+        Config(TILE=4096, num_warps=4),  # 0 B shared
+        Config(TILE=8192, num_warps=8),  # 0 B shared
+        Config(TILE=16384, num_warps=16),  # 0 B shared
+    ),
+    ("sm_86", 4): (
+        Config(TILE=4096, num_warps=4),  # 0 B shared
+        Config(TILE=8192, num_warps=8),  # 0 B shared
+        Config(TILE=16384, num_warps=16),  # 0 B shared
+    ),
+    ("sm_120", 2): (
+        Config(TILE=4096, num_warps=4),  # 0 B shared
+        Config(TILE=8192, num_warps=8),  # 0 B shared
+        Config(TILE=16384, num_warps=16),  # 0 B shared
+    ),
+    ("sm_120", 4): (
+        Config(TILE=4096, num_warps=4),  # 0 B shared
+        Config(TILE=8192, num_warps=8),  # 0 B shared
+        Config(TILE=16384, num_warps=16),  # 0 B shared
+    ),
+    ("gfx90a", 2): (
+        Config(TILE=4096, num_warps=4),  # 0 B shared
+        Config(TILE=8192, num_warps=8),  # 0 B shared
+        Config(TILE=16384, num_warps=16),  # 0 B shared
+    ),
+    ("gfx90a", 4): (
+        Config(TILE=4096, num_warps=4),  # 0 B shared
+        Config(TILE=8192, num_warps=8),  # 0 B shared
+        Config(TILE=16384, num_warps=16),  # 0 B shared
+    ),
+    ("gfx942", 2): (
+        Config(TILE=4096, num_warps=4),  # 0 B shared
+        Config(TILE=8192, num_warps=8),  # 0 B shared
+        Config(TILE=16384, num_warps=16),  # 0 B shared
+    ),
+    ("gfx942", 4): (
+        Config(TILE=4096, num_warps=4),  # 0 B shared
+        Config(TILE=8192, num_warps=8),  # 0 B shared
+        Config(TILE=16384, num_warps=16),  # 0 B shared
+    ),
+    ("gfx950", 2): (
+        Config(TILE=4096, num_warps=4),  # 0 B shared
+        Config(TILE=8192, num_warps=8),  # 0 B shared
+        Config(TILE=16384, num_warps=16),  # 0 B shared
+    ),
+    ("gfx950", 4): (
+        Config(TILE=4096, num_warps=4),  # 0 B shared
+        Config(TILE=8192, num_warps=8),  # 0 B shared
+        Config(TILE=16384, num_warps=16),  # 0 B shared
+    ),
+}
+
+
+@triton.jit
+def _scaled_masked_softmax_block(
+    x_ptr,
+    out_ptr,
+    ROWS,
+    ROWS_1,
+    ROWS_2,
+    T,
+    x_row_0,
+    x_row_1,
+    x_row_2,
+    x_col,
+    out_row_0,
+    out_row_1,
+    out_row_2,
+    out_col,
+    scale,
+    BLOCK_M: tl.constexpr,
+    BLOCK_N: tl.constexpr,
+    INT: tl.constexpr,
+    FLOAT: tl.constexpr,
+):
+    """A program holds BLOCK_M whole rows in registers."""
+    rows = tl.program_id(0).to(INT) * BLOCK_M + tl.arange(0, BLOCK_M)[:, None]
+    cols = tl.arange(0, BLOCK_N)[None, :]
+    in_cols = cols < T
+    in_rows = rows < ROWS
+    row_2 = rows % ROWS_2
+    row_1 = rows // ROWS_2 % ROWS_1
+    row_0 = rows // ROWS_2 // ROWS_1
+    x_rows = x_ptr + row_0 * x_row_0 + row_1 * x_row_1 + row_2 * x_row_2
+    out_rows = out_ptr + row_0 * out_row_0 + row_1 * out_row_1 + row_2 * out_row_2
+
+    scale = scalar(scale, FLOAT)
+
+    x = tl.load(
+        x_rows + cols * x_col, mask=in_rows & in_cols, other=0.0, eviction_policy="evict_first"
+    ).to(FLOAT)
+    # score = x * scale
+    score = x * scale
+    # return softmax(score, where=visible)
+    row_max = nan_max(tl.where(in_cols, score, float("-inf")), 1)
+    row_top = tl.where(row_max == float("-inf"), 0.0, row_max)
+    exps = tl.exp(score - row_top)
+    row_total = tl.sum(tl.where(in_cols, exps, 0.0), axis=1, keep_dims=True)
+    tl.store(
+        out_rows + cols * out_col,
+        narrow(exps / row_total, out_ptr.dtype.element_ty),
+        mask=in_rows & in_cols,
+    )
+
+
+@triton.jit
+def _scaled_masked_softmax_loop(
+    x_ptr,
+    out_ptr,
+    ROWS,
+    ROWS_1,
+    ROWS_2,
+    T,
+    x_row_0,
+    x_row_1,
+    x_row_2,
+    x_col,
+    out_row_0,
+    out_row_1,
+    out_row_2,
+    out_col,
+    scale,
+    LANES: tl.constexpr,
+    VECTOR: tl.constexpr,
+    INT: tl.constexpr,
+    FLOAT: tl.constexpr,
+):
+    """A program goes over one row 2 times, block by block."""
+    rows = tl.program_id(0).to(INT) + tl.arange(0, 1)[:, None]
+    lane = tl.arange(0, LANES)[:, None] * VECTOR + tl.arange(0, VECTOR)[None, :]
+    row_2 = rows % ROWS_2
+    row_1 = rows // ROWS_2 % ROWS_1
+    row_0 = rows // ROWS_2 // ROWS_1
+    x_rows = x_ptr + row_0 * x_row_0 + row_1 * x_row_1 + row_2 * x_row_2
+    out_rows = out_ptr + row_0 * out_row_0 + row_1 * out_row_1 + row_2 * out_row_2
+
+    scale = scalar(scale, FLOAT)
+
+    top = tl.full((LANES, 1), -3.4028234663852886e38, FLOAT)
+    total = tl.full((LANES, 1), 0.0, FLOAT)
+    for start in range(0, T, LANES * VECTOR):
+        cols = start + lane
+        in_cols = cols < T
+        x = tl.load(
+            x_rows + cols * x_col, mask=in_cols, other=0.0, eviction_policy="evict_last"
+        ).to(FLOAT)
+        # score = x * scale
+        score = x * scale
+        # return softmax(score, where=visible)
+        top, total = logsumexp_step(top, total, tl.where(in_cols, score, float("-inf")))
+
+    row_top, row_total = logsumexp_end(top, total)
+
+    for start in range(0, T, LANES * VECTOR):
+        cols = start + lane
+        in_cols = cols < T
+        x = tl.load(
+            x_rows + cols * x_col, mask=in_cols, other=0.0, eviction_policy="evict_first"
+        ).to(FLOAT)
+        score = x * scale
+        tl.store(
+            out_rows + cols * out_col,
+            narrow(tl.exp(score - row_top) / row_total, out_ptr.dtype.element_ty),
+            mask=in_cols,
+        )
+
+
+@triton.jit
+def _scaled_masked_softmax_partial(
+    x_ptr,
+    partial_top_ptr,
+    partial_total_ptr,
+    ROWS,
+    ROWS_1,
+    ROWS_2,
+    T,
+    x_row_0,
+    x_row_1,
+    x_row_2,
+    x_col,
+    scale,
+    LANES: tl.constexpr,
+    VECTOR: tl.constexpr,
+    SPLITS: tl.constexpr,
+    CHUNK: tl.constexpr,
+    INT: tl.constexpr,
+    FLOAT: tl.constexpr,
+):
+    """A program reduces one chunk of a row to its partial states."""
+    split = tl.program_id(0) % SPLITS
+    rows = (tl.program_id(0) // SPLITS).to(INT) + tl.arange(0, 1)[:, None]
+    stop = tl.minimum((split + 1) * CHUNK, T)
+    lane = tl.arange(0, LANES)[:, None] * VECTOR + tl.arange(0, VECTOR)[None, :]
+    row_2 = rows % ROWS_2
+    row_1 = rows // ROWS_2 % ROWS_1
+    row_0 = rows // ROWS_2 // ROWS_1
+    x_rows = x_ptr + row_0 * x_row_0 + row_1 * x_row_1 + row_2 * x_row_2
+
+    scale = scalar(scale, FLOAT)
+
+    top = tl.full((LANES, 1), -3.4028234663852886e38, FLOAT)
+    total = tl.full((LANES, 1), 0.0, FLOAT)
+    for start in range(split * CHUNK, stop, LANES * VECTOR):
+        cols = start + lane
+        in_cols = cols < stop
+        x = tl.load(
+            x_rows + cols * x_col, mask=in_cols, other=0.0, eviction_policy="evict_last"
+        ).to(FLOAT)
+        # score = x * scale
+        score = x * scale
+        # return softmax(score, where=visible)
+        top, total = logsumexp_step(top, total, tl.where(in_cols, score, float("-inf")))
+
+    row_top, row_total = logsumexp_end(top, total)
+    tl.store(partial_top_ptr + rows * SPLITS + split, row_top)
+    tl.store(partial_total_ptr + rows * SPLITS + split, row_total)
+
+
+@triton.jit
+def _scaled_masked_softmax_finish(
+    partial_top_ptr,
+    partial_total_ptr,
+    x_ptr,
+    out_ptr,
+    ROWS,
+    ROWS_1,
+    ROWS_2,
+    T,
+    x_row_0,
+    x_row_1,
+    x_row_2,
+    x_col,
+    out_row_0,
+    out_row_1,
+    out_row_2,
+    out_col,
+    scale,
+    LANES: tl.constexpr,
+    VECTOR: tl.constexpr,
+    SPLITS: tl.constexpr,
+    CHUNK: tl.constexpr,
+    BLOCK_S: tl.constexpr,
+    INT: tl.constexpr,
+    FLOAT: tl.constexpr,
+):
+    """A program joins the partial states of a row, then goes over one chunk of it."""
+    split = tl.program_id(0) % SPLITS
+    rows = (tl.program_id(0) // SPLITS).to(INT) + tl.arange(0, 1)[:, None]
+    stop = tl.minimum((split + 1) * CHUNK, T)
+    lane = tl.arange(0, LANES)[:, None] * VECTOR + tl.arange(0, VECTOR)[None, :]
+    row_2 = rows % ROWS_2
+    row_1 = rows // ROWS_2 % ROWS_1
+    row_0 = rows // ROWS_2 // ROWS_1
+    x_rows = x_ptr + row_0 * x_row_0 + row_1 * x_row_1 + row_2 * x_row_2
+    out_rows = out_ptr + row_0 * out_row_0 + row_1 * out_row_1 + row_2 * out_row_2
+
+    scale = scalar(scale, FLOAT)
+
+    splits = tl.arange(0, BLOCK_S)[:, None]
+    top = tl.load(
+        partial_top_ptr + rows * SPLITS + splits, mask=splits < SPLITS, other=-3.4028234663852886e38
+    )
+    total = tl.load(partial_total_ptr + rows * SPLITS + splits, mask=splits < SPLITS, other=0.0)
+    row_top, row_total = logsumexp_end(top, total)
+
+    for start in range(split * CHUNK, stop, LANES * VECTOR):
+        cols = start + lane
+        in_cols = cols < stop
+        x = tl.load(
+            x_rows + cols * x_col, mask=in_cols, other=0.0, eviction_policy="evict_last"
+        ).to(FLOAT)
+        # score = x * scale
+        score = x * scale
+        # return softmax(score, where=visible)
+        tl.store(
+            out_rows + cols * out_col,
+            narrow(tl.exp(score - row_top) / row_total, out_ptr.dtype.element_ty),
+            mask=in_cols,
+        )
+
+
+@triton.jit
+def _scaled_masked_softmax_causal_block(
+    x_ptr,
+    out_ptr,
+    ROWS,
+    ROWS_1,
+    ROWS_2,
+    T,
+    S,
+    x_row_0,
+    x_row_1,
+    x_row_2,
+    x_col,
+    out_row_0,
+    out_row_1,
+    out_row_2,
+    out_col,
+    scale,
+    BLOCK_M: tl.constexpr,
+    BLOCK_N: tl.constexpr,
+    INT: tl.constexpr,
+    FLOAT: tl.constexpr,
+):
+    """A program holds BLOCK_M whole rows in registers."""
+    rows = tl.program_id(0).to(INT) * BLOCK_M + tl.arange(0, BLOCK_M)[:, None]
+    cols = tl.arange(0, BLOCK_N)[None, :]
+    in_cols = cols < T
+    in_rows = rows < ROWS
+    row_2 = rows % ROWS_2
+    row_1 = rows // ROWS_2 % ROWS_1
+    row_0 = rows // ROWS_2 // ROWS_1
+    x_rows = x_ptr + row_0 * x_row_0 + row_1 * x_row_1 + row_2 * x_row_2
+    out_rows = out_ptr + row_0 * out_row_0 + row_1 * out_row_1 + row_2 * out_row_2
+
+    scale = scalar(scale, FLOAT)
+
+    # visible = index(T) <= index(S) + size(T) - size(S) if causal else None
+    visible = cols <= (rows % S) + T - S
+    x = tl.load(
+        x_rows + cols * x_col, mask=in_rows & in_cols, other=0.0, eviction_policy="evict_first"
+    ).to(FLOAT)
+    # score = x * scale
+    score = x * scale
+    # return softmax(score, where=visible)
+    wheres = tl.where(visible, score, float("-inf"))
+    row_max = nan_max(tl.where(in_cols, wheres, float("-inf")), 1)
+    row_top = tl.where(row_max == float("-inf"), 0.0, row_max)
+    exps = tl.exp(wheres - row_top)
+    row_total = tl.sum(tl.where(in_cols, exps, 0.0), axis=1, keep_dims=True)
+    tl.store(
+        out_rows + cols * out_col,
+        narrow(exps / tl.where(row_total == 0.0, 1.0, row_total), out_ptr.dtype.element_ty),
+        mask=in_rows & in_cols,
+    )
+
+
+@triton.jit
+def _scaled_masked_softmax_causal_loop(
+    x_ptr,
+    out_ptr,
+    ROWS,
+    ROWS_1,
+    ROWS_2,
+    T,
+    S,
+    x_row_0,
+    x_row_1,
+    x_row_2,
+    x_col,
+    out_row_0,
+    out_row_1,
+    out_row_2,
+    out_col,
+    scale,
+    LANES: tl.constexpr,
+    VECTOR: tl.constexpr,
+    INT: tl.constexpr,
+    FLOAT: tl.constexpr,
+):
+    """A program goes over one row 2 times, block by block."""
+    rows = tl.program_id(0).to(INT) + tl.arange(0, 1)[:, None]
+    lane = tl.arange(0, LANES)[:, None] * VECTOR + tl.arange(0, VECTOR)[None, :]
+    row_2 = rows % ROWS_2
+    row_1 = rows // ROWS_2 % ROWS_1
+    row_0 = rows // ROWS_2 // ROWS_1
+    x_rows = x_ptr + row_0 * x_row_0 + row_1 * x_row_1 + row_2 * x_row_2
+    out_rows = out_ptr + row_0 * out_row_0 + row_1 * out_row_1 + row_2 * out_row_2
+
+    scale = scalar(scale, FLOAT)
+
+    top = tl.full((LANES, 1), -3.4028234663852886e38, FLOAT)
+    total = tl.full((LANES, 1), 0.0, FLOAT)
+    for start in range(0, T, LANES * VECTOR):
+        cols = start + lane
+        in_cols = cols < T
+        # visible = index(T) <= index(S) + size(T) - size(S) if causal else None
+        visible = cols <= (rows % S) + T - S
+        x = tl.load(
+            x_rows + cols * x_col, mask=in_cols, other=0.0, eviction_policy="evict_last"
+        ).to(FLOAT)
+        # score = x * scale
+        score = x * scale
+        # return softmax(score, where=visible)
+        top, total = logsumexp_step(
+            top, total, tl.where(in_cols, tl.where(visible, score, float("-inf")), float("-inf"))
+        )
+
+    row_top, row_total = logsumexp_end(top, total)
+
+    wheres = tl.where(row_total == 0.0, 1.0, row_total)
+
+    for start in range(0, T, LANES * VECTOR):
+        cols = start + lane
+        in_cols = cols < T
+        visible = cols <= (rows % S) + T - S
+        x = tl.load(
+            x_rows + cols * x_col, mask=in_cols, other=0.0, eviction_policy="evict_first"
+        ).to(FLOAT)
+        score = x * scale
+        tl.store(
+            out_rows + cols * out_col,
+            narrow(
+                tl.exp(tl.where(visible, score, float("-inf")) - row_top) / wheres,
+                out_ptr.dtype.element_ty,
+            ),
+            mask=in_cols,
+        )
+
+
+@triton.jit
+def _scaled_masked_softmax_causal_partial(
+    x_ptr,
+    partial_top_ptr,
+    partial_total_ptr,
+    ROWS,
+    ROWS_1,
+    ROWS_2,
+    T,
+    S,
+    x_row_0,
+    x_row_1,
+    x_row_2,
+    x_col,
+    scale,
+    LANES: tl.constexpr,
+    VECTOR: tl.constexpr,
+    SPLITS: tl.constexpr,
+    CHUNK: tl.constexpr,
+    INT: tl.constexpr,
+    FLOAT: tl.constexpr,
+):
+    """A program reduces one chunk of a row to its partial states."""
+    split = tl.program_id(0) % SPLITS
+    rows = (tl.program_id(0) // SPLITS).to(INT) + tl.arange(0, 1)[:, None]
+    stop = tl.minimum((split + 1) * CHUNK, T)
+    lane = tl.arange(0, LANES)[:, None] * VECTOR + tl.arange(0, VECTOR)[None, :]
+    row_2 = rows % ROWS_2
+    row_1 = rows // ROWS_2 % ROWS_1
+    row_0 = rows // ROWS_2 // ROWS_1
+    x_rows = x_ptr + row_0 * x_row_0 + row_1 * x_row_1 + row_2 * x_row_2
+
+    scale = scalar(scale, FLOAT)
+
+    top = tl.full((LANES, 1), -3.4028234663852886e38, FLOAT)
+    total = tl.full((LANES, 1), 0.0, FLOAT)
+    for start in range(split * CHUNK, stop, LANES * VECTOR):
+        cols = start + lane
+        in_cols = cols < stop
+        # visible = index(T) <= index(S) + size(T) - size(S) if causal else None
+        visible = cols <= (rows % S) + T - S
+        x = tl.load(
+            x_rows + cols * x_col, mask=in_cols, other=0.0, eviction_policy="evict_last"
+        ).to(FLOAT)
+        # score = x * scale
+        score = x * scale
+        # return softmax(score, where=visible)
+        top, total = logsumexp_step(
+            top, total, tl.where(in_cols, tl.where(visible, score, float("-inf")), float("-inf"))
+        )
+
+    row_top, row_total = logsumexp_end(top, total)
+    tl.store(partial_top_ptr + rows * SPLITS + split, row_top)
+    tl.store(partial_total_ptr + rows * SPLITS + split, row_total)
+
+
+@triton.jit
+def _scaled_masked_softmax_causal_finish(
+    partial_top_ptr,
+    partial_total_ptr,
+    x_ptr,
+    out_ptr,
+    ROWS,
+    ROWS_1,
+    ROWS_2,
+    T,
+    S,
+    x_row_0,
+    x_row_1,
+    x_row_2,
+    x_col,
+    out_row_0,
+    out_row_1,
+    out_row_2,
+    out_col,
+    scale,
+    LANES: tl.constexpr,
+    VECTOR: tl.constexpr,
+    SPLITS: tl.constexpr,
+    CHUNK: tl.constexpr,
+    BLOCK_S: tl.constexpr,
+    INT: tl.constexpr,
+    FLOAT: tl.constexpr,
+):
+    """A program joins the partial states of a row, then goes over one chunk of it."""
+    split = tl.program_id(0) % SPLITS
+    rows = (tl.program_id(0) // SPLITS).to(INT) + tl.arange(0, 1)[:, None]
+    stop = tl.minimum((split + 1) * CHUNK, T)
+    lane = tl.arange(0, LANES)[:, None] * VECTOR + tl.arange(0, VECTOR)[None, :]
+    row_2 = rows % ROWS_2
+    row_1 = rows // ROWS_2 % ROWS_1
+    row_0 = rows // ROWS_2 // ROWS_1
+    x_rows = x_ptr + row_0 * x_row_0 + row_1 * x_row_1 + row_2 * x_row_2
+    out_rows = out_ptr + row_0 * out_row_0 + row_1 * out_row_1 + row_2 * out_row_2
+
+    scale = scalar(scale, FLOAT)
+
+    splits = tl.arange(0, BLOCK_S)[:, None]
+    top = tl.load(
+        partial_top_ptr + rows * SPLITS + splits, mask=splits < SPLITS, other=-3.4028234663852886e38
+    )
+    total = tl.load(partial_total_ptr + rows * SPLITS + splits, mask=splits < SPLITS, other=0.0)
+    row_top, row_total = logsumexp_end(top, total)
+    # return softmax(score, where=visible)
+    wheres = tl.where(row_total == 0.0, 1.0, row_total)
+
+    for start in range(split * CHUNK, stop, LANES * VECTOR):
+        cols = start + lane
+        in_cols = cols < stop
+        # visible = index(T) <= index(S) + size(T) - size(S) if causal else None
+        visible = cols <= (rows % S) + T - S
+        x = tl.load(
+            x_rows + cols * x_col, mask=in_cols, other=0.0, eviction_policy="evict_last"
+        ).to(FLOAT)
+        # score = x * scale
+        score = x * scale
+        tl.store(
+            out_rows + cols * out_col,
+            narrow(
+                tl.exp(tl.where(visible, score, float("-inf")) - row_top) / wheres,
+                out_ptr.dtype.element_ty,
+            ),
+            mask=in_cols,
+        )
+
+
+@triton.jit
+def _scaled_masked_softmax_mask_block(
+    x_ptr,
+    mask_ptr,
+    out_ptr,
+    ROWS,
+    ROWS_1,
+    ROWS_2,
+    T,
+    x_row_0,
+    x_row_1,
+    x_row_2,
+    x_col,
+    mask_row_0,
+    mask_row_1,
+    mask_row_2,
+    mask_col,
+    out_row_0,
+    out_row_1,
+    out_row_2,
+    out_col,
+    scale,
+    BLOCK_M: tl.constexpr,
+    BLOCK_N: tl.constexpr,
+    INT: tl.constexpr,
+    FLOAT: tl.constexpr,
+):
+    """A program holds BLOCK_M whole rows in registers."""
+    rows = tl.program_id(0).to(INT) * BLOCK_M + tl.arange(0, BLOCK_M)[:, None]
+    cols = tl.arange(0, BLOCK_N)[None, :]
+    in_cols = cols < T
+    in_rows = rows < ROWS
+    row_2 = rows % ROWS_2
+    row_1 = rows // ROWS_2 % ROWS_1
+    row_0 = rows // ROWS_2 // ROWS_1
+    x_rows = x_ptr + row_0 * x_row_0 + row_1 * x_row_1 + row_2 * x_row_2
+    mask_rows = mask_ptr + row_0 * mask_row_0 + row_1 * mask_row_1 + row_2 * mask_row_2
+    out_rows = out_ptr + row_0 * out_row_0 + row_1 * out_row_1 + row_2 * out_row_2
+
+    scale = scalar(scale, FLOAT)
+
+    x = tl.load(
+        x_rows + cols * x_col, mask=in_rows & in_cols, other=0.0, eviction_policy="evict_first"
+    ).to(FLOAT)
+    # score = x * scale
+    score = x * scale
+    mask = tl.load(
+        mask_rows + cols * mask_col,
+        mask=in_rows & in_cols,
+        other=float("-inf"),
+        eviction_policy="evict_first",
+    ).to(FLOAT)
+    # score = score + mask
+    score_2 = score + mask
+    # return softmax(score, where=visible)
+    row_max = nan_max(score_2, 1)
+    row_top = tl.where(row_max == float("-inf"), 0.0, row_max)
+    exps = tl.exp(score_2 - row_top)
+    row_total = tl.sum(exps, axis=1, keep_dims=True)
+    tl.store(
+        out_rows + cols * out_col,
+        narrow(exps / row_total, out_ptr.dtype.element_ty),
+        mask=in_rows & in_cols,
+    )
+
+
+@triton.jit
+def _scaled_masked_softmax_mask_loop(
+    x_ptr,
+    mask_ptr,
+    out_ptr,
+    ROWS,
+    ROWS_1,
+    ROWS_2,
+    T,
+    x_row_0,
+    x_row_1,
+    x_row_2,
+    x_col,
+    mask_row_0,
+    mask_row_1,
+    mask_row_2,
+    mask_col,
+    out_row_0,
+    out_row_1,
+    out_row_2,
+    out_col,
+    scale,
+    LANES: tl.constexpr,
+    VECTOR: tl.constexpr,
+    INT: tl.constexpr,
+    FLOAT: tl.constexpr,
+):
+    """A program goes over one row 2 times, block by block."""
+    rows = tl.program_id(0).to(INT) + tl.arange(0, 1)[:, None]
+    lane = tl.arange(0, LANES)[:, None] * VECTOR + tl.arange(0, VECTOR)[None, :]
+    row_2 = rows % ROWS_2
+    row_1 = rows // ROWS_2 % ROWS_1
+    row_0 = rows // ROWS_2 // ROWS_1
+    x_rows = x_ptr + row_0 * x_row_0 + row_1 * x_row_1 + row_2 * x_row_2
+    mask_rows = mask_ptr + row_0 * mask_row_0 + row_1 * mask_row_1 + row_2 * mask_row_2
+    out_rows = out_ptr + row_0 * out_row_0 + row_1 * out_row_1 + row_2 * out_row_2
+
+    scale = scalar(scale, FLOAT)
+
+    top = tl.full((LANES, 1), -3.4028234663852886e38, FLOAT)
+    total = tl.full((LANES, 1), 0.0, FLOAT)
+    for start in range(0, T, LANES * VECTOR):
+        cols = start + lane
+        in_cols = cols < T
+        x = tl.load(
+            x_rows + cols * x_col, mask=in_cols, other=0.0, eviction_policy="evict_last"
+        ).to(FLOAT)
+        # score = x * scale
+        score = x * scale
+        mask = tl.load(
+            mask_rows + cols * mask_col,
+            mask=in_cols,
+            other=float("-inf"),
+            eviction_policy="evict_last",
+        ).to(FLOAT)
+        # score = score + mask
+        score_2 = score + mask
+        # return softmax(score, where=visible)
+        top, total = logsumexp_step(top, total, score_2)
+
+    row_top, row_total = logsumexp_end(top, total)
+
+    for start in range(0, T, LANES * VECTOR):
+        cols = start + lane
+        in_cols = cols < T
+        x = tl.load(
+            x_rows + cols * x_col, mask=in_cols, other=0.0, eviction_policy="evict_first"
+        ).to(FLOAT)
+        score = x * scale
+        mask = tl.load(
+            mask_rows + cols * mask_col,
+            mask=in_cols,
+            other=float("-inf"),
+            eviction_policy="evict_first",
+        ).to(FLOAT)
+        score_2 = score + mask
+        tl.store(
+            out_rows + cols * out_col,
+            narrow(tl.exp(score_2 - row_top) / row_total, out_ptr.dtype.element_ty),
+            mask=in_cols,
+        )
+
+
+@triton.jit
+def _scaled_masked_softmax_mask_partial(
+    x_ptr,
+    mask_ptr,
+    partial_top_ptr,
+    partial_total_ptr,
+    ROWS,
+    ROWS_1,
+    ROWS_2,
+    T,
+    x_row_0,
+    x_row_1,
+    x_row_2,
+    x_col,
+    mask_row_0,
+    mask_row_1,
+    mask_row_2,
+    mask_col,
+    scale,
+    LANES: tl.constexpr,
+    VECTOR: tl.constexpr,
+    SPLITS: tl.constexpr,
+    CHUNK: tl.constexpr,
+    INT: tl.constexpr,
+    FLOAT: tl.constexpr,
+):
+    """A program reduces one chunk of a row to its partial states."""
+    split = tl.program_id(0) % SPLITS
+    rows = (tl.program_id(0) // SPLITS).to(INT) + tl.arange(0, 1)[:, None]
+    stop = tl.minimum((split + 1) * CHUNK, T)
+    lane = tl.arange(0, LANES)[:, None] * VECTOR + tl.arange(0, VECTOR)[None, :]
+    row_2 = rows % ROWS_2
+    row_1 = rows // ROWS_2 % ROWS_1
+    row_0 = rows // ROWS_2 // ROWS_1
+    x_rows = x_ptr + row_0 * x_row_0 + row_1 * x_row_1 + row_2 * x_row_2
+    mask_rows = mask_ptr + row_0 * mask_row_0 + row_1 * mask_row_1 + row_2 * mask_row_2
+
+    scale = scalar(scale, FLOAT)
+
+    top = tl.full((LANES, 1), -3.4028234663852886e38, FLOAT)
+    total = tl.full((LANES, 1), 0.0, FLOAT)
+    for start in range(split * CHUNK, stop, LANES * VECTOR):
+        cols = start + lane
+        in_cols = cols < stop
+        x = tl.load(
+            x_rows + cols * x_col, mask=in_cols, other=0.0, eviction_policy="evict_last"
+        ).to(FLOAT)
+        # score = x * scale
+        score = x * scale
+        mask = tl.load(
+            mask_rows + cols * mask_col,
+            mask=in_cols,
+            other=float("-inf"),
+            eviction_policy="evict_last",
+        ).to(FLOAT)
+        # score = score + mask
+        score_2 = score + mask
+        # return softmax(score, where=visible)
+        top, total = logsumexp_step(top, total, score_2)
+
+    row_top, row_total = logsumexp_end(top, total)
+    tl.store(partial_top_ptr + rows * SPLITS + split, row_top)
+    tl.store(partial_total_ptr + rows * SPLITS + split, row_total)
+
+
+@triton.jit
+def _scaled_masked_softmax_mask_finish(
+    partial_top_ptr,
+    partial_total_ptr,
+    x_ptr,
+    mask_ptr,
+    out_ptr,
+    ROWS,
+    ROWS_1,
+    ROWS_2,
+    T,
+    x_row_0,
+    x_row_1,
+    x_row_2,
+    x_col,
+    mask_row_0,
+    mask_row_1,
+    mask_row_2,
+    mask_col,
+    out_row_0,
+    out_row_1,
+    out_row_2,
+    out_col,
+    scale,
+    LANES: tl.constexpr,
+    VECTOR: tl.constexpr,
+    SPLITS: tl.constexpr,
+    CHUNK: tl.constexpr,
+    BLOCK_S: tl.constexpr,
+    INT: tl.constexpr,
+    FLOAT: tl.constexpr,
+):
+    """A program joins the partial states of a row, then goes over one chunk of it."""
+    split = tl.program_id(0) % SPLITS
+    rows = (tl.program_id(0) // SPLITS).to(INT) + tl.arange(0, 1)[:, None]
+    stop = tl.minimum((split + 1) * CHUNK, T)
+    lane = tl.arange(0, LANES)[:, None] * VECTOR + tl.arange(0, VECTOR)[None, :]
+    row_2 = rows % ROWS_2
+    row_1 = rows // ROWS_2 % ROWS_1
+    row_0 = rows // ROWS_2 // ROWS_1
+    x_rows = x_ptr + row_0 * x_row_0 + row_1 * x_row_1 + row_2 * x_row_2
+    mask_rows = mask_ptr + row_0 * mask_row_0 + row_1 * mask_row_1 + row_2 * mask_row_2
+    out_rows = out_ptr + row_0 * out_row_0 + row_1 * out_row_1 + row_2 * out_row_2
+
+    scale = scalar(scale, FLOAT)
+
+    splits = tl.arange(0, BLOCK_S)[:, None]
+    top = tl.load(
+        partial_top_ptr + rows * SPLITS + splits, mask=splits < SPLITS, other=-3.4028234663852886e38
+    )
+    total = tl.load(partial_total_ptr + rows * SPLITS + splits, mask=splits < SPLITS, other=0.0)
+    row_top, row_total = logsumexp_end(top, total)
+
+    for start in range(split * CHUNK, stop, LANES * VECTOR):
+        cols = start + lane
+        in_cols = cols < stop
+        x = tl.load(
+            x_rows + cols * x_col, mask=in_cols, other=0.0, eviction_policy="evict_last"
+        ).to(FLOAT)
+        # score = x * scale
+        score = x * scale
+        mask = tl.load(
+            mask_rows + cols * mask_col,
+            mask=in_cols,
+            other=float("-inf"),
+            eviction_policy="evict_last",
+        ).to(FLOAT)
+        # score = score + mask
+        score_2 = score + mask
+        # return softmax(score, where=visible)
+        tl.store(
+            out_rows + cols * out_col,
+            narrow(tl.exp(score_2 - row_top) / row_total, out_ptr.dtype.element_ty),
+            mask=in_cols,
+        )
+
+
+@triton.jit
+def _scaled_masked_softmax_mask_causal_block(
+    x_ptr,
+    mask_ptr,
+    out_ptr,
+    ROWS,
+    ROWS_1,
+    ROWS_2,
+    T,
+    S,
+    x_row_0,
+    x_row_1,
+    x_row_2,
+    x_col,
+    mask_row_0,
+    mask_row_1,
+    mask_row_2,
+    mask_col,
+    out_row_0,
+    out_row_1,
+    out_row_2,
+    out_col,
+    scale,
+    BLOCK_M: tl.constexpr,
+    BLOCK_N: tl.constexpr,
+    INT: tl.constexpr,
+    FLOAT: tl.constexpr,
+):
+    """A program holds BLOCK_M whole rows in registers."""
+    rows = tl.program_id(0).to(INT) * BLOCK_M + tl.arange(0, BLOCK_M)[:, None]
+    cols = tl.arange(0, BLOCK_N)[None, :]
+    in_cols = cols < T
+    in_rows = rows < ROWS
+    row_2 = rows % ROWS_2
+    row_1 = rows // ROWS_2 % ROWS_1
+    row_0 = rows // ROWS_2 // ROWS_1
+    x_rows = x_ptr + row_0 * x_row_0 + row_1 * x_row_1 + row_2 * x_row_2
+    mask_rows = mask_ptr + row_0 * mask_row_0 + row_1 * mask_row_1 + row_2 * mask_row_2
+    out_rows = out_ptr + row_0 * out_row_0 + row_1 * out_row_1 + row_2 * out_row_2
+
+    scale = scalar(scale, FLOAT)
+
+    # visible = index(T) <= index(S) + size(T) - size(S) if causal else None
+    visible = cols <= (rows % S) + T - S
+    x = tl.load(
+        x_rows + cols * x_col, mask=in_rows & in_cols, other=0.0, eviction_policy="evict_first"
+    ).to(FLOAT)
+    # score = x * scale
+    score = x * scale
+    mask = tl.load(
+        mask_rows + cols * mask_col,
+        mask=in_rows & in_cols,
+        other=0.0,
+        eviction_policy="evict_first",
+    ).to(FLOAT)
+    # score = score + mask
+    score_2 = score + mask
+    # return softmax(score, where=visible)
+    wheres = tl.where(visible, score_2, float("-inf"))
+    row_max = nan_max(tl.where(in_cols, wheres, float("-inf")), 1)
+    row_top = tl.where(row_max == float("-inf"), 0.0, row_max)
+    exps = tl.exp(wheres - row_top)
+    row_total = tl.sum(tl.where(in_cols, exps, 0.0), axis=1, keep_dims=True)
+    tl.store(
+        out_rows + cols * out_col,
+        narrow(exps / tl.where(row_total == 0.0, 1.0, row_total), out_ptr.dtype.element_ty),
+        mask=in_rows & in_cols,
+    )
+
+
+@triton.jit
+def _scaled_masked_softmax_mask_causal_loop(
+    x_ptr,
+    mask_ptr,
+    out_ptr,
+    ROWS,
+    ROWS_1,
+    ROWS_2,
+    T,
+    S,
+    x_row_0,
+    x_row_1,
+    x_row_2,
+    x_col,
+    mask_row_0,
+    mask_row_1,
+    mask_row_2,
+    mask_col,
+    out_row_0,
+    out_row_1,
+    out_row_2,
+    out_col,
+    scale,
+    LANES: tl.constexpr,
+    VECTOR: tl.constexpr,
+    INT: tl.constexpr,
+    FLOAT: tl.constexpr,
+):
+    """A program goes over one row 2 times, block by block."""
+    rows = tl.program_id(0).to(INT) + tl.arange(0, 1)[:, None]
+    lane = tl.arange(0, LANES)[:, None] * VECTOR + tl.arange(0, VECTOR)[None, :]
+    row_2 = rows % ROWS_2
+    row_1 = rows // ROWS_2 % ROWS_1
+    row_0 = rows // ROWS_2 // ROWS_1
+    x_rows = x_ptr + row_0 * x_row_0 + row_1 * x_row_1 + row_2 * x_row_2
+    mask_rows = mask_ptr + row_0 * mask_row_0 + row_1 * mask_row_1 + row_2 * mask_row_2
+    out_rows = out_ptr + row_0 * out_row_0 + row_1 * out_row_1 + row_2 * out_row_2
+
+    scale = scalar(scale, FLOAT)
+
+    top = tl.full((LANES, 1), -3.4028234663852886e38, FLOAT)
+    total = tl.full((LANES, 1), 0.0, FLOAT)
+    for start in range(0, T, LANES * VECTOR):
+        cols = start + lane
+        in_cols = cols < T
+        # visible = index(T) <= index(S) + size(T) - size(S) if causal else None
+        visible = cols <= (rows % S) + T - S
+        x = tl.load(
+            x_rows + cols * x_col, mask=in_cols, other=0.0, eviction_policy="evict_last"
+        ).to(FLOAT)
+        # score = x * scale
+        score = x * scale
+        mask = tl.load(
+            mask_rows + cols * mask_col, mask=in_cols, other=0.0, eviction_policy="evict_last"
+        ).to(FLOAT)
+        # score = score + mask
+        score_2 = score + mask
+        # return softmax(score, where=visible)
+        top, total = logsumexp_step(
+            top, total, tl.where(in_cols, tl.where(visible, score_2, float("-inf")), float("-inf"))
+        )
+
+    row_top, row_total = logsumexp_end(top, total)
+
+    wheres = tl.where(row_total == 0.0, 1.0, row_total)
+
+    for start in range(0, T, LANES * VECTOR):
+        cols = start + lane
+        in_cols = cols < T
+        visible = cols <= (rows % S) + T - S
+        x = tl.load(
+            x_rows + cols * x_col, mask=in_cols, other=0.0, eviction_policy="evict_first"
+        ).to(FLOAT)
+        score = x * scale
+        mask = tl.load(
+            mask_rows + cols * mask_col, mask=in_cols, other=0.0, eviction_policy="evict_first"
+        ).to(FLOAT)
+        score_2 = score + mask
+        tl.store(
+            out_rows + cols * out_col,
+            narrow(
+                tl.exp(tl.where(visible, score_2, float("-inf")) - row_top) / wheres,
+                out_ptr.dtype.element_ty,
+            ),
+            mask=in_cols,
+        )
+
+
+@triton.jit
+def _scaled_masked_softmax_mask_causal_partial(
+    x_ptr,
+    mask_ptr,
+    partial_top_ptr,
+    partial_total_ptr,
+    ROWS,
+    ROWS_1,
+    ROWS_2,
+    T,
+    S,
+    x_row_0,
+    x_row_1,
+    x_row_2,
+    x_col,
+    mask_row_0,
+    mask_row_1,
+    mask_row_2,
+    mask_col,
+    scale,
+    LANES: tl.constexpr,
+    VECTOR: tl.constexpr,
+    SPLITS: tl.constexpr,
+    CHUNK: tl.constexpr,
+    INT: tl.constexpr,
+    FLOAT: tl.constexpr,
+):
+    """A program reduces one chunk of a row to its partial states."""
+    split = tl.program_id(0) % SPLITS
+    rows = (tl.program_id(0) // SPLITS).to(INT) + tl.arange(0, 1)[:, None]
+    stop = tl.minimum((split + 1) * CHUNK, T)
+    lane = tl.arange(0, LANES)[:, None] * VECTOR + tl.arange(0, VECTOR)[None, :]
+    row_2 = rows % ROWS_2
+    row_1 = rows // ROWS_2 % ROWS_1
+    row_0 = rows // ROWS_2 // ROWS_1
+    x_rows = x_ptr + row_0 * x_row_0 + row_1 * x_row_1 + row_2 * x_row_2
+    mask_rows = mask_ptr + row_0 * mask_row_0 + row_1 * mask_row_1 + row_2 * mask_row_2
+
+    scale = scalar(scale, FLOAT)
+
+    top = tl.full((LANES, 1), -3.4028234663852886e38, FLOAT)
+    total = tl.full((LANES, 1), 0.0, FLOAT)
+    for start in range(split * CHUNK, stop, LANES * VECTOR):
+        cols = start + lane
+        in_cols = cols < stop
+        # visible = index(T) <= index(S) + size(T) - size(S) if causal else None
+        visible = cols <= (rows % S) + T - S
+        x = tl.load(
+            x_rows + cols * x_col, mask=in_cols, other=0.0, eviction_policy="evict_last"
+        ).to(FLOAT)
+        # score = x * scale
+        score = x * scale
+        mask = tl.load(
+            mask_rows + cols * mask_col, mask=in_cols, other=0.0, eviction_policy="evict_last"
+        ).to(FLOAT)
+        # score = score + mask
+        score_2 = score + mask
+        # return softmax(score, where=visible)
+        top, total = logsumexp_step(
+            top, total, tl.where(in_cols, tl.where(visible, score_2, float("-inf")), float("-inf"))
+        )
+
+    row_top, row_total = logsumexp_end(top, total)
+    tl.store(partial_top_ptr + rows * SPLITS + split, row_top)
+    tl.store(partial_total_ptr + rows * SPLITS + split, row_total)
+
+
+@triton.jit
+def _scaled_masked_softmax_mask_causal_finish(
+    partial_top_ptr,
+    partial_total_ptr,
+    x_ptr,
+    mask_ptr,
+    out_ptr,
+    ROWS,
+    ROWS_1,
+    ROWS_2,
+    T,
+    S,
+    x_row_0,
+    x_row_1,
+    x_row_2,
+    x_col,
+    mask_row_0,
+    mask_row_1,
+    mask_row_2,
+    mask_col,
+    out_row_0,
+    out_row_1,
+    out_row_2,
+    out_col,
+    scale,
+    LANES: tl.constexpr,
+    VECTOR: tl.constexpr,
+    SPLITS: tl.constexpr,
+    CHUNK: tl.constexpr,
+    BLOCK_S: tl.constexpr,
+    INT: tl.constexpr,
+    FLOAT: tl.constexpr,
+):
+    """A program joins the partial states of a row, then goes over one chunk of it."""
+    split = tl.program_id(0) % SPLITS
+    rows = (tl.program_id(0) // SPLITS).to(INT) + tl.arange(0, 1)[:, None]
+    stop = tl.minimum((split + 1) * CHUNK, T)
+    lane = tl.arange(0, LANES)[:, None] * VECTOR + tl.arange(0, VECTOR)[None, :]
+    row_2 = rows % ROWS_2
+    row_1 = rows // ROWS_2 % ROWS_1
+    row_0 = rows // ROWS_2 // ROWS_1
+    x_rows = x_ptr + row_0 * x_row_0 + row_1 * x_row_1 + row_2 * x_row_2
+    mask_rows = mask_ptr + row_0 * mask_row_0 + row_1 * mask_row_1 + row_2 * mask_row_2
+    out_rows = out_ptr + row_0 * out_row_0 + row_1 * out_row_1 + row_2 * out_row_2
+
+    scale = scalar(scale, FLOAT)
+
+    splits = tl.arange(0, BLOCK_S)[:, None]
+    top = tl.load(
+        partial_top_ptr + rows * SPLITS + splits, mask=splits < SPLITS, other=-3.4028234663852886e38
+    )
+    total = tl.load(partial_total_ptr + rows * SPLITS + splits, mask=splits < SPLITS, other=0.0)
+    row_top, row_total = logsumexp_end(top, total)
+    # return softmax(score, where=visible)
+    wheres = tl.where(row_total == 0.0, 1.0, row_total)
+
+    for start in range(split * CHUNK, stop, LANES * VECTOR):
+        cols = start + lane
+        in_cols = cols < stop
+        # visible = index(T) <= index(S) + size(T) - size(S) if causal else None
+        visible = cols <= (rows % S) + T - S
+        x = tl.load(
+            x_rows + cols * x_col, mask=in_cols, other=0.0, eviction_policy="evict_last"
+        ).to(FLOAT)
+        # score = x * scale
+        score = x * scale
+        mask = tl.load(
+            mask_rows + cols * mask_col, mask=in_cols, other=0.0, eviction_policy="evict_last"
+        ).to(FLOAT)
+        # score = score + mask
+        score_2 = score + mask
+        tl.store(
+            out_rows + cols * out_col,
+            narrow(
+                tl.exp(tl.where(visible, score_2, float("-inf")) - row_top) / wheres,
+                out_ptr.dtype.element_ty,
+            ),
+            mask=in_cols,
+        )
+
+
+def _plan(call: Call) -> Launch:
+    """Kernel, config and grid for one set of shapes, strides and dtypes."""
+    rows = call.axes(("B", "H", "S"), limit=3)
+    cols = call.axes(("T",), limit=1)
+    width = next_power_of_2(cols.total)
+    if splits_pay(call.target, rows.total, cols.total):
+        config = call.choose(
+            LOOP_CONFIGS, lambda config: loop_cost(config, call.target, rows.total, cols.total)
+        )
+        splits, chunk = split_row(call.target, rows.total, cols.total, config["TILE"])
+        vector = max(1, 16 // call.element_size)
+        lanes = {"LANES": config["TILE"] // vector, "VECTOR": vector}
+        return Launch(
+            Step(
+                _scaled_masked_softmax_partial,
+                grid=(rows.total * splits,),
+                tensors=("x", "partial_top", "partial_total"),
+                integers=(
+                    rows.total,
+                    *rows.sizes[1:],
+                    cols.total,
+                    *rows.strides("x"),
+                    cols.strides("x")[0],
+                ),
+                params=("scale",),
+                constants={**lanes, "SPLITS": splits, "CHUNK": chunk},
+                config=config,
+            ),
+            Step(
+                _scaled_masked_softmax_finish,
+                grid=(rows.total * splits,),
+                tensors=("partial_top", "partial_total", "x", "out"),
+                integers=(
+                    rows.total,
+                    *rows.sizes[1:],
+                    cols.total,
+                    *rows.strides("x"),
+                    cols.strides("x")[0],
+                    *rows.strides("out"),
+                    cols.strides("out")[0],
+                ),
+                params=("scale",),
+                constants={
+                    **lanes,
+                    "CHUNK": chunk,
+                    "SPLITS": splits,
+                    "BLOCK_S": next_power_of_2(splits),
+                },
+                config=config,
+            ),
+            workspaces={
+                "partial_top": ((rows.total, splits), call.float),
+                "partial_total": ((rows.total, splits), call.float),
+            },
+        )
+    if width <= WIDEST_BLOCK:
+        config = call.choose(
+            BLOCK_CONFIGS, lambda config: block_cost(config, call.target, rows.total, width)
+        )
+        block_m = max(1, min(config["TILE"] // width, next_power_of_2(rows.total)))
+        return Launch(
+            Step(
+                _scaled_masked_softmax_block,
+                grid=(cdiv(rows.total, block_m),),
+                tensors=("x", "out"),
+                integers=(
+                    rows.total,
+                    *rows.sizes[1:],
+                    cols.total,
+                    *rows.strides("x"),
+                    cols.strides("x")[0],
+                    *rows.strides("out"),
+                    cols.strides("out")[0],
+                ),
+                params=("scale",),
+                constants={"BLOCK_M": block_m, "BLOCK_N": width},
+                config=config,
+            )
+        )
+
+    config = call.choose(
+        LOOP_CONFIGS, lambda config: loop_cost(config, call.target, rows.total, cols.total)
+    )
+    vector = max(1, 16 // call.element_size)
+    return Launch(
+        Step(
+            _scaled_masked_softmax_loop,
+            grid=(rows.total,),
+            tensors=("x", "out"),
+            integers=(
+                rows.total,
+                *rows.sizes[1:],
+                cols.total,
+                *rows.strides("x"),
+                cols.strides("x")[0],
+                *rows.strides("out"),
+                cols.strides("out")[0],
+            ),
+            params=("scale",),
+            constants={"LANES": config["TILE"] // vector, "VECTOR": vector},
+            config=config,
+        )
+    )
+
+
+def _plan_causal(call: Call) -> Launch:
+    """Kernel, config and grid for one set of shapes, strides and dtypes."""
+    rows = call.axes(("B", "H", "S"), limit=3)
+    cols = call.axes(("T",), limit=1)
+    width = next_power_of_2(cols.total)
+    if splits_pay(call.target, rows.total, cols.total):
+        config = call.choose(
+            LOOP_CONFIGS, lambda config: loop_cost(config, call.target, rows.total, cols.total)
+        )
+        splits, chunk = split_row(call.target, rows.total, cols.total, config["TILE"])
+        vector = max(1, 16 // call.element_size)
+        lanes = {"LANES": config["TILE"] // vector, "VECTOR": vector}
+        return Launch(
+            Step(
+                _scaled_masked_softmax_causal_partial,
+                grid=(rows.total * splits,),
+                tensors=("x", "partial_top", "partial_total"),
+                integers=(
+                    rows.total,
+                    *rows.sizes[1:],
+                    cols.total,
+                    call.sizes["S"],
+                    *rows.strides("x"),
+                    cols.strides("x")[0],
+                ),
+                params=("scale",),
+                constants={**lanes, "SPLITS": splits, "CHUNK": chunk},
+                config=config,
+            ),
+            Step(
+                _scaled_masked_softmax_causal_finish,
+                grid=(rows.total * splits,),
+                tensors=("partial_top", "partial_total", "x", "out"),
+                integers=(
+                    rows.total,
+                    *rows.sizes[1:],
+                    cols.total,
+                    call.sizes["S"],
+                    *rows.strides("x"),
+                    cols.strides("x")[0],
+                    *rows.strides("out"),
+                    cols.strides("out")[0],
+                ),
+                params=("scale",),
+                constants={
+                    **lanes,
+                    "CHUNK": chunk,
+                    "SPLITS": splits,
+                    "BLOCK_S": next_power_of_2(splits),
+                },
+                config=config,
+            ),
+            workspaces={
+                "partial_top": ((rows.total, splits), call.float),
+                "partial_total": ((rows.total, splits), call.float),
+            },
+        )
+    if width <= WIDEST_BLOCK:
+        config = call.choose(
+            BLOCK_CONFIGS, lambda config: block_cost(config, call.target, rows.total, width)
+        )
+        block_m = max(1, min(config["TILE"] // width, next_power_of_2(rows.total)))
+        return Launch(
+            Step(
+                _scaled_masked_softmax_causal_block,
+                grid=(cdiv(rows.total, block_m),),
+                tensors=("x", "out"),
+                integers=(
+                    rows.total,
+                    *rows.sizes[1:],
+                    cols.total,
+                    call.sizes["S"],
+                    *rows.strides("x"),
+                    cols.strides("x")[0],
+                    *rows.strides("out"),
+                    cols.strides("out")[0],
+                ),
+                params=("scale",),
+                constants={"BLOCK_M": block_m, "BLOCK_N": width},
+                config=config,
+            )
+        )
+
+    config = call.choose(
+        LOOP_CONFIGS, lambda config: loop_cost(config, call.target, rows.total, cols.total)
+    )
+    vector = max(1, 16 // call.element_size)
+    return Launch(
+        Step(
+            _scaled_masked_softmax_causal_loop,
+            grid=(rows.total,),
+            tensors=("x", "out"),
+            integers=(
+                rows.total,
+                *rows.sizes[1:],
+                cols.total,
+                call.sizes["S"],
+                *rows.strides("x"),
+                cols.strides("x")[0],
+                *rows.strides("out"),
+                cols.strides("out")[0],
+            ),
+            params=("scale",),
+            constants={"LANES": config["TILE"] // vector, "VECTOR": vector},
+            config=config,
+        )
+    )
+
+
+def _plan_mask(call: Call) -> Launch:
+    """Kernel, config and grid for one set of shapes, strides and dtypes."""
+    rows = call.axes(("B", "H", "S"), limit=3)
+    cols = call.axes(("T",), limit=1)
+    width = next_power_of_2(cols.total)
+    if splits_pay(call.target, rows.total, cols.total):
+        config = call.choose(
+            LOOP_CONFIGS, lambda config: loop_cost(config, call.target, rows.total, cols.total)
+        )
+        splits, chunk = split_row(call.target, rows.total, cols.total, config["TILE"])
+        vector = max(1, 16 // call.element_size)
+        lanes = {"LANES": config["TILE"] // vector, "VECTOR": vector}
+        return Launch(
+            Step(
+                _scaled_masked_softmax_mask_partial,
+                grid=(rows.total * splits,),
+                tensors=("x", "mask", "partial_top", "partial_total"),
+                integers=(
+                    rows.total,
+                    *rows.sizes[1:],
+                    cols.total,
+                    *rows.strides("x"),
+                    cols.strides("x")[0],
+                    *rows.strides("mask"),
+                    cols.strides("mask")[0],
+                ),
+                params=("scale",),
+                constants={**lanes, "SPLITS": splits, "CHUNK": chunk},
+                config=config,
+            ),
+            Step(
+                _scaled_masked_softmax_mask_finish,
+                grid=(rows.total * splits,),
+                tensors=("partial_top", "partial_total", "x", "mask", "out"),
+                integers=(
+                    rows.total,
+                    *rows.sizes[1:],
+                    cols.total,
+                    *rows.strides("x"),
+                    cols.strides("x")[0],
+                    *rows.strides("mask"),
+                    cols.strides("mask")[0],
+                    *rows.strides("out"),
+                    cols.strides("out")[0],
+                ),
+                params=("scale",),
+                constants={
+                    **lanes,
+                    "CHUNK": chunk,
+                    "SPLITS": splits,
+                    "BLOCK_S": next_power_of_2(splits),
+                },
+                config=config,
+            ),
+            workspaces={
+                "partial_top": ((rows.total, splits), call.float),
+                "partial_total": ((rows.total, splits), call.float),
+            },
+        )
+    if width <= WIDEST_BLOCK:
+        config = call.choose(
+            BLOCK_CONFIGS, lambda config: block_cost(config, call.target, rows.total, width)
+        )
+        block_m = max(1, min(config["TILE"] // width, next_power_of_2(rows.total)))
+        return Launch(
+            Step(
+                _scaled_masked_softmax_mask_block,
+                grid=(cdiv(rows.total, block_m),),
+                tensors=("x", "mask", "out"),
+                integers=(
+                    rows.total,
+                    *rows.sizes[1:],
+                    cols.total,
+                    *rows.strides("x"),
+                    cols.strides("x")[0],
+                    *rows.strides("mask"),
+                    cols.strides("mask")[0],
+                    *rows.strides("out"),
+                    cols.strides("out")[0],
+                ),
+                params=("scale",),
+                constants={"BLOCK_M": block_m, "BLOCK_N": width},
+                config=config,
+            )
+        )
+
+    config = call.choose(
+        LOOP_CONFIGS, lambda config: loop_cost(config, call.target, rows.total, cols.total)
+    )
+    vector = max(1, 16 // call.element_size)
+    return Launch(
+        Step(
+            _scaled_masked_softmax_mask_loop,
+            grid=(rows.total,),
+            tensors=("x", "mask", "out"),
+            integers=(
+                rows.total,
+                *rows.sizes[1:],
+                cols.total,
+                *rows.strides("x"),
+                cols.strides("x")[0],
+                *rows.strides("mask"),
+                cols.strides("mask")[0],
+                *rows.strides("out"),
+                cols.strides("out")[0],
+            ),
+            params=("scale",),
+            constants={"LANES": config["TILE"] // vector, "VECTOR": vector},
+            config=config,
+        )
+    )
+
+
+def _plan_mask_causal(call: Call) -> Launch:
+    """Kernel, config and grid for one set of shapes, strides and dtypes."""
+    rows = call.axes(("B", "H", "S"), limit=3)
+    cols = call.axes(("T",), limit=1)
+    width = next_power_of_2(cols.total)
+    if splits_pay(call.target, rows.total, cols.total):
+        config = call.choose(
+            LOOP_CONFIGS, lambda config: loop_cost(config, call.target, rows.total, cols.total)
+        )
+        splits, chunk = split_row(call.target, rows.total, cols.total, config["TILE"])
+        vector = max(1, 16 // call.element_size)
+        lanes = {"LANES": config["TILE"] // vector, "VECTOR": vector}
+        return Launch(
+            Step(
+                _scaled_masked_softmax_mask_causal_partial,
+                grid=(rows.total * splits,),
+                tensors=("x", "mask", "partial_top", "partial_total"),
+                integers=(
+                    rows.total,
+                    *rows.sizes[1:],
+                    cols.total,
+                    call.sizes["S"],
+                    *rows.strides("x"),
+                    cols.strides("x")[0],
+                    *rows.strides("mask"),
+                    cols.strides("mask")[0],
+                ),
+                params=("scale",),
+                constants={**lanes, "SPLITS": splits, "CHUNK": chunk},
+                config=config,
+            ),
+            Step(
+                _scaled_masked_softmax_mask_causal_finish,
+                grid=(rows.total * splits,),
+                tensors=("partial_top", "partial_total", "x", "mask", "out"),
+                integers=(
+                    rows.total,
+                    *rows.sizes[1:],
+                    cols.total,
+                    call.sizes["S"],
+                    *rows.strides("x"),
+                    cols.strides("x")[0],
+                    *rows.strides("mask"),
+                    cols.strides("mask")[0],
+                    *rows.strides("out"),
+                    cols.strides("out")[0],
+                ),
+                params=("scale",),
+                constants={
+                    **lanes,
+                    "CHUNK": chunk,
+                    "SPLITS": splits,
+                    "BLOCK_S": next_power_of_2(splits),
+                },
+                config=config,
+            ),
+            workspaces={
+                "partial_top": ((rows.total, splits), call.float),
+                "partial_total": ((rows.total, splits), call.float),
+            },
+        )
+    if width <= WIDEST_BLOCK:
+        config = call.choose(
+            BLOCK_CONFIGS, lambda config: block_cost(config, call.target, rows.total, width)
+        )
+        block_m = max(1, min(config["TILE"] // width, next_power_of_2(rows.total)))
+        return Launch(
+            Step(
+                _scaled_masked_softmax_mask_causal_block,
+                grid=(cdiv(rows.total, block_m),),
+                tensors=("x", "mask", "out"),
+                integers=(
+                    rows.total,
+                    *rows.sizes[1:],
+                    cols.total,
+                    call.sizes["S"],
+                    *rows.strides("x"),
+                    cols.strides("x")[0],
+                    *rows.strides("mask"),
+                    cols.strides("mask")[0],
+                    *rows.strides("out"),
+                    cols.strides("out")[0],
+                ),
+                params=("scale",),
+                constants={"BLOCK_M": block_m, "BLOCK_N": width},
+                config=config,
+            )
+        )
+
+    config = call.choose(
+        LOOP_CONFIGS, lambda config: loop_cost(config, call.target, rows.total, cols.total)
+    )
+    vector = max(1, 16 // call.element_size)
+    return Launch(
+        Step(
+            _scaled_masked_softmax_mask_causal_loop,
+            grid=(rows.total,),
+            tensors=("x", "mask", "out"),
+            integers=(
+                rows.total,
+                *rows.sizes[1:],
+                cols.total,
+                call.sizes["S"],
+                *rows.strides("x"),
+                cols.strides("x")[0],
+                *rows.strides("mask"),
+                cols.strides("mask")[0],
+                *rows.strides("out"),
+                cols.strides("out")[0],
+            ),
+            params=("scale",),
+            constants={"LANES": config["TILE"] // vector, "VECTOR": vector},
+            config=config,
+        )
+    )
+
+
+def reference(x, mask, scale, causal, *, compute):
+    """Softmax of scaled attention scores, under an additive mask that the heads share.
+
+    The spec in eager PyTorch, op by op. `compute` is the type of arithmetic; None keeps that of
+    the inputs. Tensors have the spec's dimensions, results are not rounded to their storage type.
+    """
+    x = widen(x, compute)
+    # score = x * scale
+    score = x * scale
+    return torch.softmax(score, -1)
+
+
+def reference_causal(x, mask, scale, causal, *, compute):
+    """Softmax of scaled attention scores, under an additive mask that the heads share.
+
+    The spec in eager PyTorch, op by op. `compute` is the type of arithmetic; None keeps that of
+    the inputs. Tensors have the spec's dimensions, results are not rounded to their storage type.
+    """
+    T = x.shape[3]
+    S = x.shape[2]
+    x = widen(x, compute)
+    # visible = index(T) <= index(S) + size(T) - size(S) if causal else None
+    visible = (
+        torch.arange(T, device=x.device) <= (torch.arange(S, device=x.device) + T - S)[:, None]
+    )
+    # score = x * scale
+    score = x * scale
+    # return softmax(score, where=visible)
+    value = torch.where(visible, score, -torch.inf)
+    value_2 = torch.exp(value - finite_max(value, -1, keepdim=True)).sum(-1)
+    return (
+        torch.exp(value - finite_max(value, -1)[:, :, :, None])
+        / torch.where(value_2 == 0.0, 1.0, value_2)[:, :, :, None]
+    )
+
+
+def reference_mask(x, mask, scale, causal, *, compute):
+    """Softmax of scaled attention scores, under an additive mask that the heads share.
+
+    The spec in eager PyTorch, op by op. `compute` is the type of arithmetic; None keeps that of
+    the inputs. Tensors have the spec's dimensions, results are not rounded to their storage type.
+    """
+    x = widen(x, compute)
+    mask = widen(mask, compute)
+    # score = x * scale
+    score = x * scale
+    # score = score + mask
+    score_2 = score + mask[:, None, :, :]
+    return torch.softmax(score_2, -1)
+
+
+def reference_mask_causal(x, mask, scale, causal, *, compute):
+    """Softmax of scaled attention scores, under an additive mask that the heads share.
+
+    The spec in eager PyTorch, op by op. `compute` is the type of arithmetic; None keeps that of
+    the inputs. Tensors have the spec's dimensions, results are not rounded to their storage type.
+    """
+    T = x.shape[3]
+    S = x.shape[2]
+    x = widen(x, compute)
+    mask = widen(mask, compute)
+    # visible = index(T) <= index(S) + size(T) - size(S) if causal else None
+    visible = (
+        torch.arange(T, device=x.device) <= (torch.arange(S, device=x.device) + T - S)[:, None]
+    )
+    # score = x * scale
+    score = x * scale
+    # score = score + mask
+    score_2 = score + mask[:, None, :, :]
+    # return softmax(score, where=visible)
+    value = torch.where(visible, score_2, -torch.inf)
+    value_2 = torch.exp(value - finite_max(value, -1, keepdim=True)).sum(-1)
+    return (
+        torch.exp(value - finite_max(value, -1)[:, :, :, None])
+        / torch.where(value_2 == 0.0, 1.0, value_2)[:, :, :, None]
+    )
+
+
+OP = Op(
+    name="scaled_masked_softmax",
+    spec_hash="f6320ef9",
+    inputs=(Operand("x", ("B", "H", "S", "T")), Operand("mask", ("B", "S", "T"), optional=True)),
+    params=(Param("scale", "float", 1.0), Param("causal", "bool", False)),
+    outputs=(Output("out", ("B", "H", "S", "T"), like="x"),),
+    fold="B",
+    specialize=("mask", "causal"),
+    inplace=("x",),
+    variants={
+        (False, False): Variant(_plan, reference),
+        (False, True): Variant(_plan_causal, reference_causal),
+        (True, False): Variant(_plan_mask, reference_mask),
+        (True, True): Variant(_plan_mask_causal, reference_mask_causal),
+    },
+)
+
+
+def scaled_masked_softmax(
+    x: torch.Tensor,
+    mask: torch.Tensor | None = None,
+    scale: float = 1.0,
+    causal: bool = False,
+    *,
+    out: torch.Tensor | None = None,
+    backend: str = "auto",
+    autotune: bool = False,
+) -> torch.Tensor:
+    """Softmax of scaled attention scores, under an additive mask that the heads share.
+
+    The causal mask is aligned bottom-right: the last query sees every key.
+
+    Args:
+        x: [B, H, S, T], floats.
+        mask: [B, S, T], floats, or None.
+        scale: float.
+        causal: bool.
+        out: where to write out.
+        backend: "triton", "torch" (the eager reference) or "auto".
+        autotune: time all configs for these shapes, and remember the fastest.
+
+    Returns:
+        out: [B, H, S, T], the type of x.
+        B may stand for several dimensions.
+    """
+    tensors = (x, mask)
+    params = (scale, causal)
+    return OP(tensors, params, out, backend, autotune)

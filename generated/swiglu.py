@@ -1,0 +1,385 @@
+"""SwiGLU after its two products (Shazeer, arXiv:2002.05202).
+
+gate and up may be the halves of one tensor: strides are free.
+
+Built by tilegen 0.1.0 from specs/swiglu.py (spec b6209388, templates 6fdcd96c).
+Rebuild with `tilegen build`; edits are overwritten.
+
+"""
+
+import torch
+import triton
+import triton.language as tl
+
+from ._runtime import (
+    Call,
+    Config,
+    Kernel,
+    Launch,
+    Op,
+    Operand,
+    Output,
+    Step,
+    Variant,
+    cdiv,
+    flat_cost,
+    fold,
+    narrow,
+    tile_shape,
+    widen,
+)
+
+#: Configs of the flat kernels.
+FLAT_CONFIGS = {
+    ("sm_80", 2): (
+        Config(BLOCK=1024, num_warps=4),  # 0 B shared
+        Config(BLOCK=2048, num_warps=4),  # 0 B shared
+        Config(BLOCK=4096, num_warps=8),  # 0 B shared
+    ),
+    ("sm_80", 4): (
+        Config(BLOCK=1024, num_warps=4),  # 0 B shared
+        Config(BLOCK=2048, num_warps=4),  # 0 B shared
+        Config(BLOCK=4096, num_warps=8),  # 0 B shared
+    ),
+    ("sm_90", 2): (
+        Config(BLOCK=1024, num_warps=4),  # 0 B shared
+        Config(BLOCK=2048, num_warps=4),  # 0 B shared
+        Config(BLOCK=4096, num_warps=8),  # 0 B shared
+    ),
+    ("sm_90", 4): (
+        Config(BLOCK=1024, num_warps=4),  # 0 B shared
+        Config(BLOCK=2048, num_warps=4),  # 0 B shared
+        Config(BLOCK=4096, num_warps=8),  # 0 B shared
+    ),
+    ("sm_100", 2): (
+        Config(BLOCK=1024, num_warps=4),  # 0 B shared
+        Config(BLOCK=2048, num_warps=4),  # 0 B shared
+        Config(BLOCK=4096, num_warps=8),  # 0 B shared
+    ),
+    ("sm_100", 4): (
+        Config(BLOCK=1024, num_warps=4),  # 0 B shared
+        Config(BLOCK=2048, num_warps=4),  # 0 B shared
+        Config(BLOCK=4096, num_warps=8),  # 0 B shared
+    ),
+    ("sm_89", 2): (
+        Config(BLOCK=1024, num_warps=4),  # 0 B shared
+        Config(BLOCK=2048, num_warps=4),  # 0 B shared
+        Config(BLOCK=4096, num_warps=8),  # 0 B shared
+    ),
+    ("sm_89", 4): (
+        Config(BLOCK=1024, num_warps=4),  # 0 B shared
+        Config(BLOCK=2048, num_warps=4),  # 0 B shared
+        Config(BLOCK=4096, num_warps=8),  # 0 B shared
+    ),
+    ("sm_86", 2): (
+        Config(BLOCK=1024, num_warps=4),  # 0 B shared
+        Config(BLOCK=2048, num_warps=4),  # 0 B shared
+        Config(BLOCK=4096, num_warps=8),  # 0 B shared
+    ),
+    ("sm_86", 4): (
+        Config(BLOCK=1024, num_warps=4),  # 0 B shared
+        Config(BLOCK=2048, num_warps=4),  # 0 B shared
+        Config(BLOCK=4096, num_warps=8),  # 0 B shared
+    ),
+    ("sm_120", 2): (
+        Config(BLOCK=1024, num_warps=4),  # 0 B shared
+        Config(BLOCK=2048, num_warps=4),  # 0 B shared
+        Config(BLOCK=4096, num_warps=8),  # 0 B shared
+    ),
+    ("sm_120", 4): (
+        Config(BLOCK=1024, num_warps=4),  # 0 B shared
+        Config(BLOCK=2048, num_warps=4),  # 0 B shared
+        Config(BLOCK=4096, num_warps=8),  # 0 B shared
+    ),
+    ("gfx90a", 2): (
+        Config(BLOCK=1024, num_warps=4),  # 0 B shared
+        Config(BLOCK=2048, num_warps=4),  # 0 B shared
+        Config(BLOCK=4096, num_warps=8),  # 0 B shared
+    ),
+    ("gfx90a", 4): (
+        Config(BLOCK=1024, num_warps=4),  # 0 B shared
+        Config(BLOCK=2048, num_warps=4),  # 0 B shared
+        Config(BLOCK=4096, num_warps=8),  # 0 B shared
+    ),
+    ("gfx942", 2): (
+        Config(BLOCK=1024, num_warps=4),  # 0 B shared
+        Config(BLOCK=2048, num_warps=4),  # 0 B shared
+        Config(BLOCK=4096, num_warps=8),  # 0 B shared
+    ),
+    ("gfx942", 4): (
+        Config(BLOCK=1024, num_warps=4),  # 0 B shared
+        Config(BLOCK=2048, num_warps=4),  # 0 B shared
+        Config(BLOCK=4096, num_warps=8),  # 0 B shared
+    ),
+    ("gfx950", 2): (
+        Config(BLOCK=1024, num_warps=4),  # 0 B shared
+        Config(BLOCK=2048, num_warps=4),  # 0 B shared
+        Config(BLOCK=4096, num_warps=8),  # 0 B shared
+    ),
+    ("gfx950", 4): (
+        Config(BLOCK=1024, num_warps=4),  # 0 B shared
+        Config(BLOCK=2048, num_warps=4),  # 0 B shared
+        Config(BLOCK=4096, num_warps=8),  # 0 B shared
+    ),
+}
+
+#: Configs of the tiled kernels.
+TILED_CONFIGS = {
+    ("sm_80", 2): (
+        Config(TILE=1024, num_warps=4),  # 0 B shared
+        Config(TILE=2048, num_warps=4),  # 0 B shared
+        Config(TILE=4096, num_warps=8),  # 0 B shared
+    ),
+    ("sm_80", 4): (
+        Config(TILE=1024, num_warps=4),  # 0 B shared
+        Config(TILE=2048, num_warps=4),  # 0 B shared
+        Config(TILE=4096, num_warps=8),  # 0 B shared
+    ),
+    ("sm_90", 2): (
+        Config(TILE=1024, num_warps=4),  # 0 B shared
+        Config(TILE=2048, num_warps=4),  # 0 B shared
+        Config(TILE=4096, num_warps=8),  # 0 B shared
+    ),
+    ("sm_90", 4): (
+        Config(TILE=1024, num_warps=4),  # 0 B shared
+        Config(TILE=2048, num_warps=4),  # 0 B shared
+        Config(TILE=4096, num_warps=8),  # 0 B shared
+    ),
+    ("sm_100", 2): (
+        Config(TILE=1024, num_warps=4),  # 0 B shared
+        Config(TILE=2048, num_warps=4),  # 0 B shared
+        Config(TILE=4096, num_warps=8),  # 0 B shared
+    ),
+    ("sm_100", 4): (
+        Config(TILE=1024, num_warps=4),  # 0 B shared
+        Config(TILE=2048, num_warps=4),  # 0 B shared
+        Config(TILE=4096, num_warps=8),  # 0 B shared
+    ),
+    ("sm_89", 2): (
+        Config(TILE=1024, num_warps=4),  # 0 B shared
+        Config(TILE=2048, num_warps=4),  # 0 B shared
+        Config(TILE=4096, num_warps=8),  # 0 B shared
+    ),
+    ("sm_89", 4): (
+        Config(TILE=1024, num_warps=4),  # 0 B shared
+        Config(TILE=2048, num_warps=4),  # 0 B shared
+        Config(TILE=4096, num_warps=8),  # 0 B shared
+    ),
+    ("sm_86", 2): (
+        Config(TILE=1024, num_warps=4),  # 0 B shared
+        Config(TILE=2048, num_warps=4),  # 0 B shared
+        Config(TILE=4096, num_warps=8),  # 0 B shared
+    ),
+    ("sm_86", 4): (
+        Config(TILE=1024, num_warps=4),  # 0 B shared
+        Config(TILE=2048, num_warps=4),  # 0 B shared
+        Config(TILE=4096, num_warps=8),  # 0 B shared
+    ),
+    ("sm_120", 2): (
+        Config(TILE=1024, num_warps=4),  # 0 B shared
+        Config(TILE=2048, num_warps=4),  # 0 B shared
+        Config(TILE=4096, num_warps=8),  # 0 B shared
+    ),
+    ("sm_120", 4): (
+        Config(TILE=1024, num_warps=4),  # 0 B shared
+        Config(TILE=2048, num_warps=4),  # 0 B shared
+        Config(TILE=4096, num_warps=8),  # 0 B shared
+    ),
+    ("gfx90a", 2): (
+        Config(TILE=1024, num_warps=4),  # 0 B shared
+        Config(TILE=2048, num_warps=4),  # 0 B shared
+        Config(TILE=4096, num_warps=8),  # 0 B shared
+    ),
+    ("gfx90a", 4): (
+        Config(TILE=1024, num_warps=4),  # 0 B shared
+        Config(TILE=2048, num_warps=4),  # 0 B shared
+        Config(TILE=4096, num_warps=8),  # 0 B shared
+    ),
+    ("gfx942", 2): (
+        Config(TILE=1024, num_warps=4),  # 0 B shared
+        Config(TILE=2048, num_warps=4),  # 0 B shared
+        Config(TILE=4096, num_warps=8),  # 0 B shared
+    ),
+    ("gfx942", 4): (
+        Config(TILE=1024, num_warps=4),  # 0 B shared
+        Config(TILE=2048, num_warps=4),  # 0 B shared
+        Config(TILE=4096, num_warps=8),  # 0 B shared
+    ),
+    ("gfx950", 2): (
+        Config(TILE=1024, num_warps=4),  # 0 B shared
+        Config(TILE=2048, num_warps=4),  # 0 B shared
+        Config(TILE=4096, num_warps=8),  # 0 B shared
+    ),
+    ("gfx950", 4): (
+        Config(TILE=1024, num_warps=4),  # 0 B shared
+        Config(TILE=2048, num_warps=4),  # 0 B shared
+        Config(TILE=4096, num_warps=8),  # 0 B shared
+    ),
+}
+
+
+@triton.jit
+def _swiglu_flat(
+    gate_ptr,
+    up_ptr,
+    out_ptr,
+    NUMEL,
+    BLOCK: tl.constexpr,
+    INT: tl.constexpr,
+    FLOAT: tl.constexpr,
+):
+    """A program computes BLOCK neighbouring elements of contiguous tensors."""
+    offsets = tl.program_id(0).to(INT) * BLOCK + tl.arange(0, BLOCK)
+    inside = offsets < NUMEL
+
+    gate = tl.load(gate_ptr + offsets, mask=inside, other=0.0).to(FLOAT)
+    up = tl.load(up_ptr + offsets, mask=inside, other=0.0).to(FLOAT)
+    # return silu(gate) * up
+    tl.store(
+        out_ptr + offsets,
+        narrow(gate * tl.sigmoid(gate) * up, out_ptr.dtype.element_ty),
+        mask=inside,
+    )
+
+
+@triton.jit
+def _swiglu_tiled(
+    gate_ptr,
+    up_ptr,
+    out_ptr,
+    SIZE_0,
+    SIZE_1,
+    SIZE_2,
+    SIZE_3,
+    gate_0,
+    gate_1,
+    gate_2,
+    gate_3,
+    up_0,
+    up_1,
+    up_2,
+    up_3,
+    out_0,
+    out_1,
+    out_2,
+    out_3,
+    BLOCK_0: tl.constexpr,
+    BLOCK_1: tl.constexpr,
+    INT: tl.constexpr,
+    FLOAT: tl.constexpr,
+):
+    """A program computes one tile of the last two axes."""
+    tile = tl.program_id(0).to(INT)
+    tiles_3 = tl.cdiv(SIZE_3, BLOCK_1)
+    tiles_2 = tl.cdiv(SIZE_2, BLOCK_0)
+    axis_3 = (tile % tiles_3) * BLOCK_1 + tl.arange(0, BLOCK_1)[None, :]
+    axis_2 = (tile // tiles_3 % tiles_2) * BLOCK_0 + tl.arange(0, BLOCK_0)[:, None]
+    outer = tile // tiles_3 // tiles_2
+    axis_1 = outer % SIZE_1
+    axis_0 = outer // SIZE_1
+    inside = (axis_2 < SIZE_2) & (axis_3 < SIZE_3)
+    gate_axes = gate_ptr + axis_0 * gate_0 + axis_1 * gate_1
+    up_axes = up_ptr + axis_0 * up_0 + axis_1 * up_1
+    out_axes = out_ptr + axis_0 * out_0 + axis_1 * out_1
+
+    gate = tl.load(gate_axes + axis_2 * gate_2 + axis_3 * gate_3, mask=inside, other=0.0).to(FLOAT)
+    up = tl.load(up_axes + axis_2 * up_2 + axis_3 * up_3, mask=inside, other=0.0).to(FLOAT)
+    # return silu(gate) * up
+    tl.store(
+        out_axes + axis_2 * out_2 + axis_3 * out_3,
+        narrow(gate * tl.sigmoid(gate) * up, out_ptr.dtype.element_ty),
+        mask=inside,
+    )
+
+
+def _plan(call: Call) -> Launch:
+    """Kernel, config and grid for one set of shapes, strides and dtypes."""
+    axes = call.axes(("N",), limit=4, reorder=True)
+    if axes.flat(("gate", "up", "out")):
+        config = call.choose(
+            FLAT_CONFIGS, lambda config: flat_cost(config, call.target, axes.total)
+        )
+        block = config["BLOCK"]
+        return Launch(
+            Step(
+                _swiglu_flat,
+                grid=(cdiv(axes.total, block),),
+                tensors=("gate", "up", "out"),
+                integers=(axes.total,),
+                constants={"BLOCK": block},
+                config=config,
+            )
+        )
+
+    axes = call.axes(("N",), limit=4)
+    config = call.choose(TILED_CONFIGS, lambda config: flat_cost(config, call.target, axes.total))
+    block_0, block_1 = tile_shape(axes, config["TILE"])
+    tiles = cdiv(axes.sizes[2], block_0) * cdiv(axes.sizes[3], block_1)
+    return Launch(
+        Step(
+            _swiglu_tiled,
+            grid=(axes.sizes[0] * axes.sizes[1] * tiles,),
+            tensors=("gate", "up", "out"),
+            integers=(
+                *axes.sizes,
+                *axes.strides("gate"),
+                *axes.strides("up"),
+                *axes.strides("out"),
+            ),
+            constants={"BLOCK_0": block_0, "BLOCK_1": block_1},
+            config=config,
+        )
+    )
+
+
+def reference(gate, up, *, compute):
+    """SwiGLU after its two products (Shazeer, arXiv:2002.05202).
+
+    The spec in eager PyTorch, op by op. `compute` is the type of arithmetic; None keeps that of
+    the inputs. Tensors have the spec's dimensions, results are not rounded to their storage type.
+    """
+    gate = widen(gate, compute)
+    up = widen(up, compute)
+    return gate * torch.sigmoid(gate) * up
+
+
+OP = Op(
+    name="swiglu",
+    spec_hash="b6209388",
+    inputs=(Operand("gate", ("N",)), Operand("up", ("N",))),
+    outputs=(Output("out", ("N",), like="gate"),),
+    fold="N",
+    inplace=("gate", "up"),
+    preserve_strides=True,
+    variants={
+        (): Variant(_plan, reference),
+    },
+)
+
+
+def swiglu(
+    gate: torch.Tensor,
+    up: torch.Tensor,
+    *,
+    out: torch.Tensor | None = None,
+    backend: str = "auto",
+    autotune: bool = False,
+) -> torch.Tensor:
+    """SwiGLU after its two products (Shazeer, arXiv:2002.05202).
+
+    gate and up may be the halves of one tensor: strides are free.
+
+    Args:
+        gate: [N], floats.
+        up: [N], floats.
+        out: where to write out.
+        backend: "triton", "torch" (the eager reference) or "auto".
+        autotune: time all configs for these shapes, and remember the fastest.
+
+    Returns:
+        out: [N], the type of gate.
+        N may stand for several dimensions.
+    """
+    tensors = (gate, up)
+    params = ()
+    return OP(tensors, params, out, backend, autotune)

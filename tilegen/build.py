@@ -1,0 +1,94 @@
+"""The pipeline, from a folder of specs to a folder of modules.
+
+`build` reads as the list of its steps. Everything is rendered and formatted before anything is
+written, and a mistake in one spec leaves the folder as it was.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tilegen import errors
+from tilegen.families import FAMILIES
+from tilegen.families.program import Program
+from tilegen.ir.numerics import improve
+from tilegen.ir.passes import simplify
+from tilegen.ir.verify import verify
+from tilegen.render.context import RenderedVariant, variant_suffix
+from tilegen.render.eager import reference
+from tilegen.render.module import render_module
+from tilegen.spec.load import LoadedSpec, load_folder
+from tilegen.spec.source import statements
+from tilegen.spec.trace import TracedSpec, Variant, trace
+from tilegen.targets import Target
+
+
+@dataclass(frozen=True)
+class BuiltOp:
+    """One op, all the way to the text of its module."""
+
+    loaded: LoadedSpec
+    traced: TracedSpec
+    variants: tuple[RenderedVariant, ...]
+    text: str
+
+
+def build_ops(specs: Path, targets: Sequence[Target]) -> tuple[BuiltOp, ...]:
+    """Build all specs of a folder (or one file), in memory and not yet formatted.
+
+    Raises:
+        BuildFailed: at least one mistake; all mistakes of all specs are in it.
+    """
+    loaded, mistakes = load_folder(specs)
+    built: list[BuiltOp] = []
+    for item in loaded:
+        try:
+            built.append(build_op(item, targets))
+        except errors.SpecError as mistake:
+            mistakes.append(mistake)
+    mistakes += _twice(loaded)
+    if mistakes:
+        raise errors.BuildFailed(mistakes)
+    return tuple(built)
+
+
+def build_op(loaded: LoadedSpec, targets: Sequence[Target]) -> BuiltOp:
+    """One spec through the pipeline.
+
+    Raises:
+        SpecError: the first mistake in it.
+    """
+    traced = trace(loaded.spec, loaded.source)
+    line_of = statements(traced.source.text)
+    variants = tuple(lower(traced, variant, line_of) for variant in traced.variants)
+    return BuiltOp(loaded, traced, variants, render_module(loaded, traced, variants, targets))
+
+
+def lower(traced: TracedSpec, variant: Variant, line_of: Callable[..., str]) -> RenderedVariant:
+    """One traced variant as a program of kernels, and its reference."""
+    verify(variant.graph)
+    graph = improve(simplify(variant.graph))
+    verify(graph)
+    suffix = variant_suffix(traced.specialising, variant.key, traced.params)
+    with errors.located(traced.source.span):
+        program: Program = FAMILIES[traced.spec.family](graph, suffix, line_of)
+    return RenderedVariant(program, variant.key, reference(variant.graph, traced.params, line_of))
+
+
+def _twice(loaded: Iterable[LoadedSpec]) -> list[errors.SpecError]:
+    """Specs of one name in one folder would overwrite each other."""
+    seen: dict[str, Any] = {}
+    found: list[errors.SpecError] = []
+    for item in loaded:
+        if item.spec.name in seen:
+            found.append(
+                errors.BadResult(
+                    f"two specs are named {item.spec.name!r}: the other is in "
+                    f"{seen[item.spec.name]}",
+                    item.source.span,
+                    "rename one of them",
+                )
+            )
+        seen[item.spec.name] = item.shown
+    return found

@@ -1,0 +1,263 @@
+"""What the module template reads, gathered from a traced spec and its programs."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tilegen import errors
+from tilegen.families.program import Kernel, Program, Schedule
+from tilegen.ir import types
+from tilegen.ir.graph import Graph, Node, Operand, Output, Param
+from tilegen.render.eager import Reference
+from tilegen.schedule.space import Space
+from tilegen.spec.trace import TracedSpec
+
+
+@dataclass(frozen=True)
+class RenderedVariant:
+    """One variant as the templates see it."""
+
+    program: Program
+    key: tuple[Any, ...]
+    reference: Reference
+
+    @property
+    def graph(self) -> Graph:
+        """What it computes, after the passes."""
+        return self.program.graph
+
+    @property
+    def suffix(self) -> str:
+        """Tells it from the other variants in names."""
+        return self.program.suffix
+
+    @property
+    def rows(self) -> tuple[str, ...]:
+        """Dimensions that stay."""
+        return self.program.rows
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Dimensions that are reduced."""
+        return self.program.columns
+
+    @property
+    def schedules(self) -> tuple[Schedule, ...]:
+        """The ways to compute it."""
+        return self.program.schedules
+
+    @property
+    def kernels(self) -> tuple[Kernel, ...]:
+        """All its kernels."""
+        return tuple(kernel for schedule in self.schedules for kernel in schedule.kernels)
+
+    @property
+    def by_kind(self) -> dict[str, Schedule | None]:
+        """Its schedules by kind; None for those it lacks."""
+        found: dict[str, Schedule | None] = dict.fromkeys(
+            ("flat", "tiled", "block", "loop", "split")
+        )
+        return found | {schedule.kind: schedule for schedule in self.schedules}
+
+    @property
+    def positional(self) -> bool:
+        """Whether it uses the row-major position of elements, so that axes keep their order."""
+        return any(
+            node.op == "uniform" or any(a.op == "index" for a in node.args)
+            for node in self.graph.nodes
+            if node.op != "load"
+        )
+
+
+def variant_suffix(
+    specialising: Sequence[str], key: tuple[Any, ...], params: Sequence[Param]
+) -> str:
+    """A name for one combination of specialising arguments."""
+    literal = {param.name for param in params if param.kind == "literal" and not param.optional}
+    parts = []
+    for name, value in zip(specialising, key, strict=True):
+        if name in literal:
+            parts.append(re.sub(r"\W", "_", str(value)))
+        elif value:
+            parts.append(name)
+    return "".join(f"_{part}" for part in parts)
+
+
+def module_context(
+    traced: TracedSpec, variants: Sequence[RenderedVariant], spaces: Sequence[Space]
+) -> dict[str, Any]:
+    """Everything about the op itself; the writer adds versions and hashes."""
+    first = variants[0].graph
+    _check_alike(traced, variants)
+    return {
+        "name": traced.name,
+        "doc": traced.source.doc or traced.name,
+        "summary": (traced.source.doc or traced.name).splitlines()[0],
+        "programs": variants,
+        "spaces": spaces,
+        "operands": [_operand(operand) for operand in traced.operands],
+        "params": [_param(param) for param in traced.params],
+        "outputs": [_output(output) for output in first.outputs],
+        "fold": next((dim.name for dim in first.dims.values() if dim.fold), None),
+        "static_sizes": {d.name: d.size for d in first.dims.values() if d.size is not None},
+        "specialize": traced.specialising,
+        "inplace": _inplace(variants),
+        "preserve_strides": _preserves_strides(variants),
+        "operand_names": [operand.name for operand in traced.operands],
+        "param_names": [param.name for param in traced.params],
+        "reference_signature": ", ".join(
+            [*(o.name for o in traced.operands), *(p.name for p in traced.params), "*", "compute"]
+        ),
+        "public_signature": _public_signature(traced),
+        "public_doc": _public_doc(traced, first),
+        "result_type": "torch.Tensor" if len(first.outputs) == 1 else _tuple_type(first.outputs),
+    }
+
+
+def _preserves_strides(variants: Sequence[RenderedVariant]) -> bool:
+    """Whether results may lie in memory as their operands do, transposed or not."""
+    plain = all(len(g) == 1 for v in variants for o in v.graph.outputs for g in o.stored)
+    return plain and not any(v.columns or v.positional for v in variants)
+
+
+def _check_alike(traced: TracedSpec, variants: Sequence[RenderedVariant]) -> None:
+    """All variants of a spec must return the same outputs."""
+    shapes = {
+        tuple((o.name, o.stored, o.dtype.name) for o in variant.graph.outputs)
+        for variant in variants
+    }
+    if len(shapes) > 1:
+        raise errors.BadResult(
+            "the results differ between values of a specialising parameter",
+            traced.source.returns, "return the same names, dimensions and types in every branch",
+        )  # fmt: skip
+
+
+def _tuple_type(outputs: Sequence[Output]) -> str:
+    return f"tuple[{', '.join('torch.Tensor' for _ in outputs)}]"
+
+
+def _stored(stored: tuple[tuple[str, ...], ...]) -> str:
+    names = [repr(group[0]) if len(group) == 1 else repr(group) for group in stored]
+    return f"({', '.join(names)}{',' if len(names) == 1 else ''})"
+
+
+def _operand(operand: Operand) -> str:
+    parts = [repr(operand.name), _stored(operand.stored)]
+    if operand.dtype.bits and operand.dtype is not types.bool_:
+        parts.append(f'kind="{operand.dtype.kind}", dtypes=(torch.{operand.dtype.torch},)')
+    elif operand.dtype.kind != "float":
+        parts.append(f'kind="{operand.dtype.kind}"')
+    if operand.optional:
+        parts.append("optional=True")
+    return f"Operand({', '.join(parts)})"
+
+
+def _param(param: Param) -> str:
+    parts = [repr(param.name), repr(param.kind)]
+    if not param.required:
+        parts.append(repr(param.default))
+    if param.dim:
+        parts.append(f"dim={param.dim!r}")
+    if param.choices:
+        parts.append(f"choices={param.choices!r}")
+    if param.optional:
+        parts.append("optional=True")
+    return f"Param({', '.join(parts)})"
+
+
+def _output(output: Output) -> str:
+    dtype = output.dtype
+    if dtype.like:
+        said = f"like={dtype.like!r}"
+    elif dtype is types.real:
+        said = 'dtype="float"'
+    else:
+        said = f"dtype=torch.{dtype.torch}"
+    return f"Output({output.name!r}, {_stored(output.stored)}, {said})"
+
+
+def _inplace(variants: Sequence[RenderedVariant]) -> tuple[str, ...]:
+    """Operands that each program reads only where it writes."""
+    found: set[str] | None = None
+    for variant in variants:
+        full = set(variant.rows) | set(variant.columns)
+        wide = {node.attrs["tensor"] for node in variant.graph.nodes if node.op == "load"}
+        for node in variant.graph.nodes:
+            if node.op == "load" and not _own_place(node, full):
+                wide.discard(node.attrs["tensor"])
+        found = wide if found is None else found & wide
+    order = [operand.name for operand in variants[0].graph.operands]
+    return tuple(name for name in order if name in (found or set()))
+
+
+def _own_place(node: Node, full: set[str]) -> bool:
+    dims: tuple[str, ...] = node.attrs["dims"]
+    plain = all(
+        (arg.op == "index" and arg.dims == (dim,)) or arg.op == "const"
+        for dim, arg in zip(dims, node.args, strict=False)
+    )
+    return plain and set(node.dims) == full and not node.attrs.get("guarded")
+
+
+def _default(param: Param) -> str:
+    return "" if param.required else f" = {param.default!r}"
+
+
+def _public_signature(traced: TracedSpec) -> str:
+    operands = {operand.name: operand for operand in traced.operands}
+    params = {param.name: param for param in traced.params}
+    parts = []
+    for name in traced.order:
+        if name in operands:
+            optional = operands[name].optional
+            parts.append(f"{name}: torch.Tensor" + (" | None = None" if optional else ""))
+        else:
+            param = params[name]
+            hint = {"size": "int", "static": "int", "literal": "str"}.get(param.kind, param.kind)
+            hint += " | None" if param.optional else ""
+            parts.append(f"{name}: {hint}{_default(param)}")
+    count = len(traced.variants[0].graph.outputs)
+    out = "torch.Tensor" if count == 1 else _tuple_type(traced.variants[0].graph.outputs)
+    parts += ["*", f"out: {out} | None = None", 'backend: str = "auto"', "autotune: bool = False"]
+    return ", ".join(parts)
+
+
+def _shape(stored: tuple[tuple[str, ...], ...]) -> str:
+    return (
+        "[" + ", ".join(" * ".join(group) if group != ("One",) else "1" for group in stored) + "]"
+    )
+
+
+def _public_doc(traced: TracedSpec, graph: Graph) -> str:
+    kinds: Mapping[str, str] = {"float": "floats", "int": "integers", "bool": "booleans"}
+    lines = [traced.source.doc or traced.name, "", "Args:"]
+    for operand in traced.operands:
+        what = operand.dtype.name if operand.dtype.bits else kinds[operand.dtype.kind]
+        absent = ", or None" if operand.optional else ""
+        lines.append(f"    {operand.name}: {_shape(operand.stored)}, {what}{absent}.")
+    for param in traced.params:
+        what = f"the size of {param.dim}" if param.kind == "size" else param.kind
+        what = " or ".join(map(repr, param.choices)) if param.choices else what
+        lines.append(f"    {param.name}: {what}{', or None' if param.optional else ''}.")
+    names = ", ".join(output.name for output in graph.outputs)
+    lines += [
+        f"    out: where to write {names}.",
+        '    backend: "triton", "torch" (the eager reference) or "auto".',
+        "    autotune: time all configs for these shapes, and remember the fastest.",
+        "",
+        "Returns:",
+    ]  # fmt: skip
+    for output in graph.outputs:
+        lines.append(f"    {output.name}: {_shape(output.stored)}, {_dtype_text(output)}.")
+    fold = next((dim.name for dim in graph.dims.values() if dim.fold), None)
+    if fold:
+        lines.append(f"    {fold} may stand for several dimensions.")
+    return "\n".join(lines).replace("\n", "\n    ").replace("\n    \n", "\n\n") + "\n    "
+
+
+def _dtype_text(output: Output) -> str:
+    if output.dtype.like:
+        return f"the type of {output.dtype.like}"
+    return "fp32 (fp64 for fp64 inputs)" if output.dtype is types.real else output.dtype.name

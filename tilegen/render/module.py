@@ -1,0 +1,68 @@
+"""The text of one spec's module."""
+
+import hashlib
+import re
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import jinja2
+
+from tilegen.families.rowwise import WIDEST_BLOCK
+from tilegen.render.context import RenderedVariant, module_context
+from tilegen.render.environment import environment, template_folder
+from tilegen.render.runtime import public_names
+from tilegen.schedule.static import spaces
+from tilegen.spec.load import LoadedSpec
+from tilegen.spec.trace import TracedSpec
+from tilegen.targets import Target, architectures
+from tilegen.version import VERSION
+
+
+def render_module(
+    loaded: LoadedSpec,
+    traced: TracedSpec,
+    variants: Sequence[RenderedVariant],
+    targets: Sequence[Target],
+) -> str:
+    """The module of one op, before it is formatted."""
+    folder = template_folder()
+    kinds = {schedule.kind for variant in variants for schedule in variant.schedules}
+    context: dict[str, Any] = module_context(
+        traced, variants, spaces(kinds, architectures(targets))
+    )
+    context |= {
+        "version": VERSION,
+        "spec_path": loaded.shown,
+        "spec_hash": short_hash(traced.source.text),
+        "template_hash": template_hash(folder),
+        "facts": [],
+        "widest": WIDEST_BLOCK if "block" in kinds else 0,
+    }
+    text = _environment(folder).get_template("module.py.jinja").render(context)
+    return _import_names(text, folder)
+
+
+def short_hash(text: str) -> str:
+    """Eight hexadecimal digits that change with the text."""
+    return hashlib.sha256(text.encode()).hexdigest()[:8]
+
+
+@cache
+def template_hash(folder: Path) -> str:
+    """A hash over all templates."""
+    files = sorted(folder.rglob("*.jinja"))
+    return short_hash("\0".join(f"{f.relative_to(folder)}\0{f.read_text()}" for f in files))
+
+
+@cache
+def _environment(folder: Path) -> jinja2.Environment:
+    return environment(folder)
+
+
+def _import_names(text: str, folder: Path) -> str:
+    """The text with the names of `_runtime.py` that it uses in its import line."""
+    words = set(re.findall(r"[A-Za-z_]\w*", text))
+    names = sorted(words & public_names(folder))
+    return text.replace("from ._runtime import *", f"from ._runtime import ({', '.join(names)})")

@@ -1,0 +1,1 @@
+"""Tile sizes and autotune spaces, from each GPU's budgets."""

@@ -1,0 +1,3 @@
+"""The version of tilegen, once."""
+
+VERSION = "0.1.0"
