@@ -10,6 +10,7 @@ from types import ModuleType
 from typing import Any
 
 import pytest
+import torch
 
 from tilegen.render.runtime import render_runtime
 from tilegen.targets import TARGETS
@@ -51,5 +52,6 @@ def runtime(sample: Any) -> ModuleType:
 
 
 @pytest.fixture(autouse=True)
-def empty_cache(runtime: ModuleType) -> None:
+def fresh_start(runtime: ModuleType) -> None:
     runtime.LAUNCHES.clear()
+    torch.manual_seed(0)
