@@ -554,6 +554,14 @@ def next_power_of_2(n: int) -> int:
     return 1 << max(0, n - 1).bit_length()
 
 
+def product(sizes: Iterable[int]) -> int:
+    """Return the product, as ``math.prod``, which torch.compile cannot trace with symbolic sizes."""
+    result = 1
+    for size in sizes:
+        result *= size
+    return result
+
+
 # --- Binding: sizes by name, and every check of the arguments
 
 
@@ -751,7 +759,7 @@ class _Sizes:
         """Count the leading dims in the size of the fold dim."""
         if fold is not None and self.leading:
             self.extents = (*self.leading, self.sizes[fold])
-            self.sizes[fold] = math.prod(self.extents)
+            self.sizes[fold] = product(self.extents)
 
     def solve(self, flats: Sequence[tuple[_Source, tuple[str, ...], int]]) -> None:
         """Bind the names of flat dims, each of which may have one that no other tells."""
@@ -769,9 +777,9 @@ class _Sizes:
         unknown = [name for name in names if name not in self.sizes]
         if len(unknown) > 1:
             return False
-        product = math.prod(self.sizes[name] for name in names if name in self.sizes)
-        rest = size // product if product else 0
-        if product * rest != size or not (unknown or product == size):
+        known = product(self.sizes[name] for name in names if name in self.sizes)
+        rest = size // known if known else 0
+        if known * rest != size or not (unknown or known == size):
             said = " * ".join(f"{n} = {self.sizes[n]}" for n in names if n in self.sizes)
             relation = "is no multiple of" if unknown else "is not"
             raise ValueError(
@@ -855,7 +863,7 @@ def stored_shape(dims: Dims, binding: Binding, fold: str | None) -> tuple[int, .
             shape.extend(binding.extents[fold])
         else:
             names = (entry,) if isinstance(entry, str) else entry
-            shape.append(math.prod(binding.sizes[name] for name in names))
+            shape.append(product(binding.sizes[name] for name in names))
     return tuple(shape)
 
 
@@ -1094,21 +1102,30 @@ def merge_axes(axes: Iterable[tuple[int, tuple[int, ...]]]) -> list[tuple[int, t
     return merged
 
 
+Cost = Callable[[Config], float]
+"""Predicted time of a config; only comparisons count."""
+
+
 class Choices:
     """The configs of one plan, in order of its ``choose`` calls.
 
-    ``forced`` replaces the first choices (autotune tries them), ``refused`` ones are out.
+    ``forced`` replaces the first choices (autotune tries them), ``refused`` ones are out;
+    ``schedule`` replaces the plan's choice of one (checks try them all).
     """
 
     def __init__(
-        self, forced: Sequence[Config] = (), refused: frozenset[Config] = frozenset()
+        self,
+        forced: Sequence[Config] = (),
+        refused: frozenset[Config] = frozenset(),
+        schedule: str | None = None,
     ) -> None:
         self.forced = forced
         self.refused = refused
+        self.schedule = schedule
         self.spaces: list[tuple[Config, ...]] = []
         self.chosen: list[Config] = []
 
-    def pick(self, space: Sequence[Config], cost: Callable[[Config], float]) -> Config:
+    def pick(self, space: Sequence[Config], cost: Cost) -> Config:
         """Return the forced config, or the first of those with the least cost."""
         allowed = tuple(config for config in space if config not in self.refused)
         if not allowed:
@@ -1154,6 +1171,11 @@ class Call:
         wide = any(dtype == torch.float64 for dtype in self._dtypes.values())
         return torch.float64 if wide else torch.float32
 
+    def takes(self, schedule: str, preferred: bool = True) -> bool:
+        """Return whether the plan uses a schedule that fits: the preferred or the forced one."""
+        forced = self._choices.schedule
+        return preferred if forced is None else forced == schedule
+
     def present(self, name: str) -> bool:
         """Return whether an optional tensor was passed."""
         return name in self._strides
@@ -1192,11 +1214,8 @@ class Call:
             raise TooManyAxes(dims, self._axes_alone(axes))
         merged = [(1, (0,) * len(columns))] * (limit - len(merged)) + merged
         by_tensor = zip(*(strides for _, strides in merged), strict=True)
-        total = 1
-        for size in sizes:
-            total *= size
         named = dict(zip(self._strides, by_tensor, strict=True))
-        return Axes(tuple(size for size, _ in merged), total, named)
+        return Axes(tuple(size for size, _ in merged), product(sizes), named)
 
     def _columns(self, name: str, dims: tuple[str, ...]) -> list[int]:
         strides = self._strides[name]
@@ -1213,7 +1232,7 @@ class Call:
     def choose(
         self,
         space: Mapping[tuple[str, int], Sequence[Config]],
-        cost: Callable[[Config], float],
+        cost: Cost,
     ) -> Config:
         """Return the config of ``space`` that costs least; the first of equal ones.
 
@@ -1302,23 +1321,13 @@ class ReferenceCall:
         out: Sequence[torch.Tensor] | None,
     ) -> Sequence[torch.Tensor]:
         """Return the outputs, in ``out`` if it is given."""
-        results = self._evaluate(inputs, params)
-        if out is not None:
-            for target, result in zip(out, results, strict=True):
-                target.copy_(result)
-        return out or [self._own(*pair, inputs) for pair in zip(results, self.layouts, strict=True)]
-
-    def _evaluate(self, inputs: Tensors, params: Sequence[Any]) -> list[torch.Tensor]:
-        """Run the reference on exactly the declared dims and unfold the leading dims again."""
-        wide = any(tensor is not None and tensor.dtype == torch.float64 for tensor in inputs)
-        compute = torch.float64 if wide else torch.float32
-        folded = [fold(*pair, self.op.fold) for pair in zip(self.op.inputs, inputs, strict=True)]
-        results = self.reference(*folded, *params, compute=compute)
-        results = (results,) if isinstance(results, torch.Tensor) else results
-        return [
-            convert(result, layout.dtype).reshape(layout.shape)
-            for result, layout in zip(results, self.layouts, strict=True)
-        ]
+        results = evaluate(self.op, self.reference, inputs, params, self.layouts)
+        if out is None:
+            pairs = zip(results, self.layouts, strict=True)
+            return [self._own(result, layout, inputs) for result, layout in pairs]
+        for target, result in zip(out, results, strict=True):
+            target.copy_(result)
+        return out
 
     def _own(self, result: torch.Tensor, layout: Layout, inputs: Tensors) -> torch.Tensor:
         """Return ``result`` in the layout of the op, never a view of an input."""
@@ -1329,6 +1338,22 @@ class ReferenceCall:
             layout.shape, layout.strides, dtype=layout.dtype, device=result.device
         )
         return own.copy_(result)
+
+
+def evaluate(
+    op: "Op",
+    reference: Callable[..., Any],
+    inputs: Tensors,
+    params: Sequence[Any],
+    layouts: Sequence[Layout],
+) -> list[torch.Tensor]:
+    """Run a reference on exactly the declared dims and unfold the leading dims of its results."""
+    wide = any(tensor is not None and tensor.dtype == torch.float64 for tensor in inputs)
+    compute = torch.float64 if wide else torch.float32
+    folded = [fold(*pair, op.fold) for pair in zip(op.inputs, inputs, strict=True)]
+    results = reference(*folded, *params, compute=compute)
+    results = (results,) if isinstance(results, torch.Tensor) else results
+    return [result.reshape(layout.shape) for result, layout in zip(results, layouts, strict=True)]
 
 
 def fold(operand: Operand, tensor: torch.Tensor | None, dim: str | None) -> torch.Tensor | None:
@@ -1683,7 +1708,7 @@ class Plan:
             "INT": tl.int64 if self._spans_int64(workspaces) else tl.int32,
             "FLOAT": tl.float64 if wide else tl.float32,
         }
-        steps = [step for step in launch.steps if math.prod(step.grid)]
+        steps = [step for step in launch.steps if product(step.grid)]
         return KernelCall(
             self.op,
             [self._kernel(step, launch, types) for step in steps],
@@ -1718,8 +1743,7 @@ class Plan:
         views += [(tensor.shape, tensor.stride()) for tensor in self.inputs.values()]
         views += [(tensor.shape, tensor.stride()) for tensor in self.out or ()]
         return any(
-            max(span_of(shape, strides), math.prod(shape)) >= _INT32_SPAN
-            for shape, strides in views
+            max(span_of(shape, strides), product(shape)) >= _INT32_SPAN for shape, strides in views
         )
 
     def bucket(self, key: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -2073,7 +2097,7 @@ class Op:
             binding = bind(self, inputs, params)
             variant = self.variants[self._variant_key(inputs, params)]
             layouts = output_layouts(self, inputs, binding)
-            results = ReferenceCall(self, variant.reference, layouts)(inputs, [], params, None)
+            results = evaluate(self, variant.reference, inputs, params, layouts)
             result = results[0] if len(results) == 1 else tuple(results)
         else:
             result = self._overload(*inputs, *params)

@@ -1,6 +1,6 @@
 """Modulate normalised tokens by the condition of their sample (DiT, arXiv:2212.09748).
 
-Built by tilegen 0.1.0 from specs/adaln_modulate.py (spec a6a63a77, templates 6fdcd96c).
+Built by tilegen 0.1.0 from specs/adaln_modulate.py (spec a6a63a77, templates 950bbb1d).
 Rebuild with `tilegen build`; edits are overwritten.
 
 """

@@ -2,7 +2,7 @@
 
 y normalises the unrounded sum; h is that sum as it is stored, rounded.
 
-Built by tilegen 0.1.0 from specs/add_layernorm.py (spec f5dda980, templates 6fdcd96c).
+Built by tilegen 0.1.0 from specs/add_layernorm.py (spec f5dda980, templates 950bbb1d).
 Rebuild with `tilegen build`; edits are overwritten.
 
 """
@@ -967,7 +967,7 @@ def _plan(call: Call) -> Launch:
     rows = call.axes(("M",), limit=3)
     cols = call.axes(("N",), limit=1)
     width = next_power_of_2(cols.total)
-    if splits_pay(call.target, rows.total, cols.total):
+    if call.takes("split", splits_pay(call.target, rows.total, cols.total)):
         config = call.choose(
             LOOP_CONFIGS, lambda config: loop_cost(config, call.target, rows.total, cols.total)
         )
@@ -1034,7 +1034,7 @@ def _plan(call: Call) -> Launch:
                 "partial_count": ((rows.total, splits), call.float),
             },
         )
-    if width <= WIDEST_BLOCK:
+    if call.takes("block", width <= WIDEST_BLOCK):
         config = call.choose(
             BLOCK_CONFIGS, lambda config: block_cost(config, call.target, rows.total, width)
         )
@@ -1099,7 +1099,7 @@ def _plan_bias(call: Call) -> Launch:
     rows = call.axes(("M",), limit=3)
     cols = call.axes(("N",), limit=1)
     width = next_power_of_2(cols.total)
-    if splits_pay(call.target, rows.total, cols.total):
+    if call.takes("split", splits_pay(call.target, rows.total, cols.total)):
         config = call.choose(
             LOOP_CONFIGS, lambda config: loop_cost(config, call.target, rows.total, cols.total)
         )
@@ -1168,7 +1168,7 @@ def _plan_bias(call: Call) -> Launch:
                 "partial_count": ((rows.total, splits), call.float),
             },
         )
-    if width <= WIDEST_BLOCK:
+    if call.takes("block", width <= WIDEST_BLOCK):
         config = call.choose(
             BLOCK_CONFIGS, lambda config: block_cost(config, call.target, rows.total, width)
         )

@@ -2,7 +2,7 @@
 
 A row with the label ignore_index costs 0; softcap is Gemma 2's (arXiv:2408.00118).
 
-Built by tilegen 0.1.0 from specs/cross_entropy.py (spec 42770796, templates 6fdcd96c).
+Built by tilegen 0.1.0 from specs/cross_entropy.py (spec 42770796, templates 950bbb1d).
 Rebuild with `tilegen build`; edits are overwritten.
 
 """
@@ -1426,7 +1426,7 @@ def _plan(call: Call) -> Launch:
     rows = call.axes(("M",), limit=3)
     cols = call.axes(("V",), limit=1)
     width = next_power_of_2(cols.total)
-    if splits_pay(call.target, rows.total, cols.total):
+    if call.takes("split", splits_pay(call.target, rows.total, cols.total)):
         config = call.choose(
             LOOP_CONFIGS, lambda config: loop_cost(config, call.target, rows.total, cols.total)
         )
@@ -1472,7 +1472,7 @@ def _plan(call: Call) -> Launch:
                 "partial_total": ((rows.total, splits), call.float),
             },
         )
-    if width <= WIDEST_BLOCK:
+    if call.takes("block", width <= WIDEST_BLOCK):
         config = call.choose(
             BLOCK_CONFIGS, lambda config: block_cost(config, call.target, rows.total, width)
         )
@@ -1531,7 +1531,7 @@ def _plan_softcap(call: Call) -> Launch:
     rows = call.axes(("M",), limit=3)
     cols = call.axes(("V",), limit=1)
     width = next_power_of_2(cols.total)
-    if splits_pay(call.target, rows.total, cols.total):
+    if call.takes("split", splits_pay(call.target, rows.total, cols.total)):
         config = call.choose(
             LOOP_CONFIGS, lambda config: loop_cost(config, call.target, rows.total, cols.total)
         )
@@ -1577,7 +1577,7 @@ def _plan_softcap(call: Call) -> Launch:
                 "partial_total": ((rows.total, splits), call.float),
             },
         )
-    if width <= WIDEST_BLOCK:
+    if call.takes("block", width <= WIDEST_BLOCK):
         config = call.choose(
             BLOCK_CONFIGS, lambda config: block_cost(config, call.target, rows.total, width)
         )
@@ -1636,7 +1636,7 @@ def _plan_label_smoothing(call: Call) -> Launch:
     rows = call.axes(("M",), limit=3)
     cols = call.axes(("V",), limit=1)
     width = next_power_of_2(cols.total)
-    if splits_pay(call.target, rows.total, cols.total):
+    if call.takes("split", splits_pay(call.target, rows.total, cols.total)):
         config = call.choose(
             LOOP_CONFIGS, lambda config: loop_cost(config, call.target, rows.total, cols.total)
         )
@@ -1691,7 +1691,7 @@ def _plan_label_smoothing(call: Call) -> Launch:
                 "partial_total_2": ((rows.total, splits), call.float),
             },
         )
-    if width <= WIDEST_BLOCK:
+    if call.takes("block", width <= WIDEST_BLOCK):
         config = call.choose(
             BLOCK_CONFIGS, lambda config: block_cost(config, call.target, rows.total, width)
         )
@@ -1750,7 +1750,7 @@ def _plan_label_smoothing_softcap(call: Call) -> Launch:
     rows = call.axes(("M",), limit=3)
     cols = call.axes(("V",), limit=1)
     width = next_power_of_2(cols.total)
-    if splits_pay(call.target, rows.total, cols.total):
+    if call.takes("split", splits_pay(call.target, rows.total, cols.total)):
         config = call.choose(
             LOOP_CONFIGS, lambda config: loop_cost(config, call.target, rows.total, cols.total)
         )
@@ -1805,7 +1805,7 @@ def _plan_label_smoothing_softcap(call: Call) -> Launch:
                 "partial_total_2": ((rows.total, splits), call.float),
             },
         )
-    if width <= WIDEST_BLOCK:
+    if call.takes("block", width <= WIDEST_BLOCK):
         config = call.choose(
             BLOCK_CONFIGS, lambda config: block_cost(config, call.target, rows.total, width)
         )

@@ -2,7 +2,7 @@
 
 The mask is a function of the seed and the position alone, so that a backward can draw it again.
 
-Built by tilegen 0.1.0 from specs/dropout_residual_add.py (spec 0b10f04d, templates 6fdcd96c).
+Built by tilegen 0.1.0 from specs/dropout_residual_add.py (spec 0b10f04d, templates 950bbb1d).
 Rebuild with `tilegen build`; edits are overwritten.
 
 """
@@ -317,7 +317,7 @@ def _dropout_residual_add_tiled(
 def _plan(call: Call) -> Launch:
     """Kernel, config and grid for one set of shapes, strides and dtypes."""
     axes = call.axes(("N",), limit=4)
-    if axes.flat(("x", "residual", "seed", "out")):
+    if axes.flat(("x", "residual", "seed", "out")) and call.takes("flat"):
         config = call.choose(
             FLAT_CONFIGS, lambda config: flat_cost(config, call.target, axes.total)
         )

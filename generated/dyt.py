@@ -1,6 +1,6 @@
 """Dynamic tanh, which stands in for a norm; alpha is learned (Zhu et al., arXiv:2503.10622).
 
-Built by tilegen 0.1.0 from specs/dyt.py (spec 7a590c66, templates 6fdcd96c).
+Built by tilegen 0.1.0 from specs/dyt.py (spec 7a590c66, templates 950bbb1d).
 Rebuild with `tilegen build`; edits are overwritten.
 
 """

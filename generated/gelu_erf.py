@@ -1,6 +1,6 @@
 """GELU by the error function (Hendrycks and Gimpel, arXiv:1606.08415).
 
-Built by tilegen 0.1.0 from specs/gelu_erf.py (spec aa1c54ce, templates 6fdcd96c).
+Built by tilegen 0.1.0 from specs/gelu_erf.py (spec aa1c54ce, templates 950bbb1d).
 Rebuild with `tilegen build`; edits are overwritten.
 
 """
@@ -284,7 +284,7 @@ def _gelu_erf_tiled(
 def _plan(call: Call) -> Launch:
     """Kernel, config and grid for one set of shapes, strides and dtypes."""
     axes = call.axes(("N",), limit=4, reorder=True)
-    if axes.flat(("x", "out")):
+    if axes.flat(("x", "out")) and call.takes("flat"):
         config = call.choose(
             FLAT_CONFIGS, lambda config: flat_cost(config, call.target, axes.total)
         )

@@ -1,6 +1,6 @@
 """GELU in its tanh approximation (Hendrycks and Gimpel, arXiv:1606.08415).
 
-Built by tilegen 0.1.0 from specs/gelu_tanh.py (spec 6a5c9bc5, templates 6fdcd96c).
+Built by tilegen 0.1.0 from specs/gelu_tanh.py (spec 6a5c9bc5, templates 950bbb1d).
 Rebuild with `tilegen build`; edits are overwritten.
 
 """
@@ -291,7 +291,7 @@ def _gelu_tanh_tiled(
 def _plan(call: Call) -> Launch:
     """Kernel, config and grid for one set of shapes, strides and dtypes."""
     axes = call.axes(("N",), limit=4, reorder=True)
-    if axes.flat(("x", "out")):
+    if axes.flat(("x", "out")) and call.takes("flat"):
         config = call.choose(
             FLAT_CONFIGS, lambda config: flat_cost(config, call.target, axes.total)
         )

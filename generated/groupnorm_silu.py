@@ -1,6 +1,6 @@
 """Group norm (Wu and He, arXiv:1803.08494), then SiLU, as in a diffusion U-Net's blocks.
 
-Built by tilegen 0.1.0 from specs/groupnorm_silu.py (spec bf8a903e, templates 6fdcd96c).
+Built by tilegen 0.1.0 from specs/groupnorm_silu.py (spec bf8a903e, templates 950bbb1d).
 Rebuild with `tilegen build`; edits are overwritten.
 
 """
@@ -646,7 +646,7 @@ def _plan(call: Call) -> Launch:
     rows = call.axes(("B", "G"), limit=3)
     cols = call.axes(("C", "HW"), limit=2)
     width = next_power_of_2(cols.sizes[0]) * next_power_of_2(cols.sizes[1])
-    if cols.sizes[0] == 1 and splits_pay(call.target, rows.total, cols.total):
+    if cols.sizes[0] == 1 and call.takes("split", splits_pay(call.target, rows.total, cols.total)):
         config = call.choose(
             LOOP_CONFIGS, lambda config: loop_cost(config, call.target, rows.total, cols.total)
         )
@@ -711,7 +711,7 @@ def _plan(call: Call) -> Launch:
                 "partial_count": ((rows.total, splits), call.float),
             },
         )
-    if width <= WIDEST_BLOCK:
+    if call.takes("block", width <= WIDEST_BLOCK):
         config = call.choose(
             BLOCK_CONFIGS, lambda config: block_cost(config, call.target, rows.total, width)
         )

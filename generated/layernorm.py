@@ -1,6 +1,6 @@
 """Normalise each row to mean 0 and variance 1 (Ba et al., arXiv:1607.06450).
 
-Built by tilegen 0.1.0 from specs/layernorm.py (spec 93853039, templates 6fdcd96c).
+Built by tilegen 0.1.0 from specs/layernorm.py (spec 93853039, templates 950bbb1d).
 Rebuild with `tilegen build`; edits are overwritten.
 
 """
@@ -781,7 +781,7 @@ def _plan(call: Call) -> Launch:
     rows = call.axes(("M",), limit=3)
     cols = call.axes(("N",), limit=1)
     width = next_power_of_2(cols.total)
-    if splits_pay(call.target, rows.total, cols.total):
+    if call.takes("split", splits_pay(call.target, rows.total, cols.total)):
         config = call.choose(
             LOOP_CONFIGS, lambda config: loop_cost(config, call.target, rows.total, cols.total)
         )
@@ -833,7 +833,7 @@ def _plan(call: Call) -> Launch:
                 "partial_count": ((rows.total, splits), call.float),
             },
         )
-    if width <= WIDEST_BLOCK:
+    if call.takes("block", width <= WIDEST_BLOCK):
         config = call.choose(
             BLOCK_CONFIGS, lambda config: block_cost(config, call.target, rows.total, width)
         )
@@ -890,7 +890,7 @@ def _plan_bias(call: Call) -> Launch:
     rows = call.axes(("M",), limit=3)
     cols = call.axes(("N",), limit=1)
     width = next_power_of_2(cols.total)
-    if splits_pay(call.target, rows.total, cols.total):
+    if call.takes("split", splits_pay(call.target, rows.total, cols.total)):
         config = call.choose(
             LOOP_CONFIGS, lambda config: loop_cost(config, call.target, rows.total, cols.total)
         )
@@ -951,7 +951,7 @@ def _plan_bias(call: Call) -> Launch:
                 "partial_count": ((rows.total, splits), call.float),
             },
         )
-    if width <= WIDEST_BLOCK:
+    if call.takes("block", width <= WIDEST_BLOCK):
         config = call.choose(
             BLOCK_CONFIGS, lambda config: block_cost(config, call.target, rows.total, width)
         )

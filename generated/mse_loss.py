@@ -1,6 +1,6 @@
 """Mean squared error over all elements, one scalar.
 
-Built by tilegen 0.1.0 from specs/mse_loss.py (spec d67fdad1, templates 6fdcd96c).
+Built by tilegen 0.1.0 from specs/mse_loss.py (spec d67fdad1, templates 950bbb1d).
 Rebuild with `tilegen build`; edits are overwritten.
 
 """
@@ -451,7 +451,7 @@ def _plan(call: Call) -> Launch:
     rows = call.axes((), limit=3)
     cols = call.axes(("M", "N"), limit=2)
     width = next_power_of_2(cols.sizes[0]) * next_power_of_2(cols.sizes[1])
-    if cols.sizes[0] == 1 and splits_pay(call.target, rows.total, cols.total):
+    if cols.sizes[0] == 1 and call.takes("split", splits_pay(call.target, rows.total, cols.total)):
         config = call.choose(
             LOOP_CONFIGS, lambda config: loop_cost(config, call.target, rows.total, cols.total)
         )
@@ -479,7 +479,7 @@ def _plan(call: Call) -> Launch:
                 "partial_total": ((rows.total, splits), call.float),
             },
         )
-    if width <= WIDEST_BLOCK:
+    if call.takes("block", width <= WIDEST_BLOCK):
         config = call.choose(
             BLOCK_CONFIGS, lambda config: block_cost(config, call.target, rows.total, width)
         )

@@ -2,7 +2,7 @@
 
 As in Qwen3; the rotation is that of rope (Su et al., arXiv:2104.09864).
 
-Built by tilegen 0.1.0 from specs/qk_norm_rope.py (spec d00ab77b, templates 6fdcd96c).
+Built by tilegen 0.1.0 from specs/qk_norm_rope.py (spec d00ab77b, templates 950bbb1d).
 Rebuild with `tilegen build`; edits are overwritten.
 
 """
@@ -686,7 +686,7 @@ def _plan(call: Call) -> Launch:
     rows = call.axes(("B", "S", "H"), limit=3)
     cols = call.axes(("D",), limit=1)
     width = next_power_of_2(cols.total)
-    if splits_pay(call.target, rows.total, cols.total):
+    if call.takes("split", splits_pay(call.target, rows.total, cols.total)):
         config = call.choose(
             LOOP_CONFIGS, lambda config: loop_cost(config, call.target, rows.total, cols.total)
         )
@@ -746,7 +746,7 @@ def _plan(call: Call) -> Launch:
                 "partial_total": ((rows.total, splits), call.float),
             },
         )
-    if width <= WIDEST_BLOCK:
+    if call.takes("block", width <= WIDEST_BLOCK):
         config = call.choose(
             BLOCK_CONFIGS, lambda config: block_cost(config, call.target, rows.total, width)
         )

@@ -1,6 +1,6 @@
 """Squared ReLU (So et al., Primer, arXiv:2109.08668).
 
-Built by tilegen 0.1.0 from specs/relu_squared.py (spec 68ac9d59, templates 6fdcd96c).
+Built by tilegen 0.1.0 from specs/relu_squared.py (spec 68ac9d59, templates 950bbb1d).
 Rebuild with `tilegen build`; edits are overwritten.
 
 """
@@ -285,7 +285,7 @@ def _relu_squared_tiled(
 def _plan(call: Call) -> Launch:
     """Kernel, config and grid for one set of shapes, strides and dtypes."""
     axes = call.axes(("N",), limit=4, reorder=True)
-    if axes.flat(("x", "out")):
+    if axes.flat(("x", "out")) and call.takes("flat"):
         config = call.choose(
             FLAT_CONFIGS, lambda config: flat_cost(config, call.target, axes.total)
         )

@@ -1,6 +1,6 @@
 """RMSNorm as in Gemma's model code: weights are stored less 1, and only y rounds.
 
-Built by tilegen 0.1.0 from specs/rmsnorm_gemma.py (spec 741520ae, templates 6fdcd96c).
+Built by tilegen 0.1.0 from specs/rmsnorm_gemma.py (spec 741520ae, templates 950bbb1d).
 Rebuild with `tilegen build`; edits are overwritten.
 
 """
@@ -514,7 +514,7 @@ def _plan(call: Call) -> Launch:
     rows = call.axes(("M",), limit=3)
     cols = call.axes(("N",), limit=1)
     width = next_power_of_2(cols.total)
-    if splits_pay(call.target, rows.total, cols.total):
+    if call.takes("split", splits_pay(call.target, rows.total, cols.total)):
         config = call.choose(
             LOOP_CONFIGS, lambda config: loop_cost(config, call.target, rows.total, cols.total)
         )
@@ -564,7 +564,7 @@ def _plan(call: Call) -> Launch:
                 "partial_total": ((rows.total, splits), call.float),
             },
         )
-    if width <= WIDEST_BLOCK:
+    if call.takes("block", width <= WIDEST_BLOCK):
         config = call.choose(
             BLOCK_CONFIGS, lambda config: block_cost(config, call.target, rows.total, width)
         )

@@ -2,7 +2,7 @@
 
 The normalised row is about q * scale.
 
-Built by tilegen 0.1.0 from specs/rmsnorm_quant_fp8.py (spec 5423a70b, templates 6fdcd96c).
+Built by tilegen 0.1.0 from specs/rmsnorm_quant_fp8.py (spec 5423a70b, templates 950bbb1d).
 Rebuild with `tilegen build`; edits are overwritten.
 
 """
@@ -435,7 +435,7 @@ def _plan(call: Call) -> Launch:
     rows = call.axes(("M",), limit=3)
     cols = call.axes(("N",), limit=1)
     width = next_power_of_2(cols.total)
-    if width <= WIDEST_BLOCK:
+    if call.takes("block", width <= WIDEST_BLOCK):
         config = call.choose(
             BLOCK_CONFIGS, lambda config: block_cost(config, call.target, rows.total, width)
         )

@@ -2,7 +2,7 @@
 
 This is the layout of Llama and GPT-NeoX; row p of cos and sin belongs to position p.
 
-Built by tilegen 0.1.0 from specs/rope.py (spec 50562790, templates 6fdcd96c).
+Built by tilegen 0.1.0 from specs/rope.py (spec 50562790, templates 950bbb1d).
 Rebuild with `tilegen build`; edits are overwritten.
 
 """

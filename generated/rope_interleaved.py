@@ -2,7 +2,7 @@
 
 Row p of cos and sin belongs to position p.
 
-Built by tilegen 0.1.0 from specs/rope_interleaved.py (spec d00b7186, templates 6fdcd96c).
+Built by tilegen 0.1.0 from specs/rope_interleaved.py (spec d00b7186, templates 950bbb1d).
 Rebuild with `tilegen build`; edits are overwritten.
 
 """

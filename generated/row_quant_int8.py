@@ -2,7 +2,7 @@
 
 x is about q * scale.
 
-Built by tilegen 0.1.0 from specs/row_quant_int8.py (spec 8edcb161, templates 6fdcd96c).
+Built by tilegen 0.1.0 from specs/row_quant_int8.py (spec 8edcb161, templates 950bbb1d).
 Rebuild with `tilegen build`; edits are overwritten.
 
 """
@@ -504,7 +504,7 @@ def _plan(call: Call) -> Launch:
     rows = call.axes(("M",), limit=3)
     cols = call.axes(("N",), limit=1)
     width = next_power_of_2(cols.total)
-    if splits_pay(call.target, rows.total, cols.total):
+    if call.takes("split", splits_pay(call.target, rows.total, cols.total)):
         config = call.choose(
             LOOP_CONFIGS, lambda config: loop_cost(config, call.target, rows.total, cols.total)
         )
@@ -552,7 +552,7 @@ def _plan(call: Call) -> Launch:
                 "partial_largest": ((rows.total, splits), call.float),
             },
         )
-    if width <= WIDEST_BLOCK:
+    if call.takes("block", width <= WIDEST_BLOCK):
         config = call.choose(
             BLOCK_CONFIGS, lambda config: block_cost(config, call.target, rows.total, width)
         )

@@ -2,7 +2,7 @@
 
 The causal mask is aligned bottom-right: the last query sees every key.
 
-Built by tilegen 0.1.0 from specs/scaled_masked_softmax.py (spec f6320ef9, templates 6fdcd96c).
+Built by tilegen 0.1.0 from specs/scaled_masked_softmax.py (spec f6320ef9, templates 950bbb1d).
 Rebuild with `tilegen build`; edits are overwritten.
 
 """
@@ -1370,7 +1370,7 @@ def _plan(call: Call) -> Launch:
     rows = call.axes(("B", "H", "S"), limit=3)
     cols = call.axes(("T",), limit=1)
     width = next_power_of_2(cols.total)
-    if splits_pay(call.target, rows.total, cols.total):
+    if call.takes("split", splits_pay(call.target, rows.total, cols.total)):
         config = call.choose(
             LOOP_CONFIGS, lambda config: loop_cost(config, call.target, rows.total, cols.total)
         )
@@ -1420,7 +1420,7 @@ def _plan(call: Call) -> Launch:
                 "partial_total": ((rows.total, splits), call.float),
             },
         )
-    if width <= WIDEST_BLOCK:
+    if call.takes("block", width <= WIDEST_BLOCK):
         config = call.choose(
             BLOCK_CONFIGS, lambda config: block_cost(config, call.target, rows.total, width)
         )
@@ -1475,7 +1475,7 @@ def _plan_causal(call: Call) -> Launch:
     rows = call.axes(("B", "H", "S"), limit=3)
     cols = call.axes(("T",), limit=1)
     width = next_power_of_2(cols.total)
-    if splits_pay(call.target, rows.total, cols.total):
+    if call.takes("split", splits_pay(call.target, rows.total, cols.total)):
         config = call.choose(
             LOOP_CONFIGS, lambda config: loop_cost(config, call.target, rows.total, cols.total)
         )
@@ -1527,7 +1527,7 @@ def _plan_causal(call: Call) -> Launch:
                 "partial_total": ((rows.total, splits), call.float),
             },
         )
-    if width <= WIDEST_BLOCK:
+    if call.takes("block", width <= WIDEST_BLOCK):
         config = call.choose(
             BLOCK_CONFIGS, lambda config: block_cost(config, call.target, rows.total, width)
         )
@@ -1584,7 +1584,7 @@ def _plan_mask(call: Call) -> Launch:
     rows = call.axes(("B", "H", "S"), limit=3)
     cols = call.axes(("T",), limit=1)
     width = next_power_of_2(cols.total)
-    if splits_pay(call.target, rows.total, cols.total):
+    if call.takes("split", splits_pay(call.target, rows.total, cols.total)):
         config = call.choose(
             LOOP_CONFIGS, lambda config: loop_cost(config, call.target, rows.total, cols.total)
         )
@@ -1638,7 +1638,7 @@ def _plan_mask(call: Call) -> Launch:
                 "partial_total": ((rows.total, splits), call.float),
             },
         )
-    if width <= WIDEST_BLOCK:
+    if call.takes("block", width <= WIDEST_BLOCK):
         config = call.choose(
             BLOCK_CONFIGS, lambda config: block_cost(config, call.target, rows.total, width)
         )
@@ -1697,7 +1697,7 @@ def _plan_mask_causal(call: Call) -> Launch:
     rows = call.axes(("B", "H", "S"), limit=3)
     cols = call.axes(("T",), limit=1)
     width = next_power_of_2(cols.total)
-    if splits_pay(call.target, rows.total, cols.total):
+    if call.takes("split", splits_pay(call.target, rows.total, cols.total)):
         config = call.choose(
             LOOP_CONFIGS, lambda config: loop_cost(config, call.target, rows.total, cols.total)
         )
@@ -1753,7 +1753,7 @@ def _plan_mask_causal(call: Call) -> Launch:
                 "partial_total": ((rows.total, splits), call.float),
             },
         )
-    if width <= WIDEST_BLOCK:
+    if call.takes("block", width <= WIDEST_BLOCK):
         config = call.choose(
             BLOCK_CONFIGS, lambda config: block_cost(config, call.target, rows.total, width)
         )

@@ -1,6 +1,6 @@
 """SiLU, also called swish: x gated by its own sigmoid (Elfwing et al., arXiv:1702.03118).
 
-Built by tilegen 0.1.0 from specs/silu.py (spec 9f1c3bed, templates 6fdcd96c).
+Built by tilegen 0.1.0 from specs/silu.py (spec 9f1c3bed, templates 950bbb1d).
 Rebuild with `tilegen build`; edits are overwritten.
 
 """
@@ -280,7 +280,7 @@ def _silu_tiled(
 def _plan(call: Call) -> Launch:
     """Kernel, config and grid for one set of shapes, strides and dtypes."""
     axes = call.axes(("N",), limit=4, reorder=True)
-    if axes.flat(("x", "out")):
+    if axes.flat(("x", "out")) and call.takes("flat"):
         config = call.choose(
             FLAT_CONFIGS, lambda config: flat_cost(config, call.target, axes.total)
         )

@@ -2,7 +2,7 @@
 
 gate and up may be the halves of one tensor: strides are free.
 
-Built by tilegen 0.1.0 from specs/swiglu.py (spec b6209388, templates 6fdcd96c).
+Built by tilegen 0.1.0 from specs/swiglu.py (spec b6209388, templates 950bbb1d).
 Rebuild with `tilegen build`; edits are overwritten.
 
 """
@@ -295,7 +295,7 @@ def _swiglu_tiled(
 def _plan(call: Call) -> Launch:
     """Kernel, config and grid for one set of shapes, strides and dtypes."""
     axes = call.axes(("N",), limit=4, reorder=True)
-    if axes.flat(("gate", "up", "out")):
+    if axes.flat(("gate", "up", "out")) and call.takes("flat"):
         config = call.choose(
             FLAT_CONFIGS, lambda config: flat_cost(config, call.target, axes.total)
         )

@@ -2,7 +2,7 @@
 
 They are those above a threshold found by bisection, and one is drawn by the Gumbel maximum.
 
-Built by tilegen 0.1.0 from specs/top_p_sample.py (spec 23ad1d28, templates 6fdcd96c).
+Built by tilegen 0.1.0 from specs/top_p_sample.py (spec 23ad1d28, templates 950bbb1d).
 Rebuild with `tilegen build`; edits are overwritten.
 
 """

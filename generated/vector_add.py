@@ -1,6 +1,6 @@
 """Add two tensors of one shape.
 
-Built by tilegen 0.1.0 from specs/vector_add.py (spec 0ff9e01d, templates 6fdcd96c).
+Built by tilegen 0.1.0 from specs/vector_add.py (spec 0ff9e01d, templates 950bbb1d).
 Rebuild with `tilegen build`; edits are overwritten.
 
 """
@@ -289,7 +289,7 @@ def _vector_add_tiled(
 def _plan(call: Call) -> Launch:
     """Kernel, config and grid for one set of shapes, strides and dtypes."""
     axes = call.axes(("N",), limit=4, reorder=True)
-    if axes.flat(("x", "y", "out")):
+    if axes.flat(("x", "y", "out")) and call.takes("flat"):
         config = call.choose(
             FLAT_CONFIGS, lambda config: flat_cost(config, call.target, axes.total)
         )
