@@ -4,7 +4,7 @@
 written, and a mistake in one spec leaves the folder as it was.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -23,6 +23,9 @@ from tilegen.spec.source import statements
 from tilegen.spec.trace import TracedSpec, Variant, trace
 from tilegen.targets import Target
 
+Watch = Callable[[Sequence[LoadedSpec]], Iterator[LoadedSpec]]
+"""Wraps the iteration over the specs of a build, for one who shows its progress."""
+
 
 @dataclass(frozen=True)
 class BuiltOp:
@@ -34,7 +37,7 @@ class BuiltOp:
     text: str
 
 
-def build_ops(specs: Path, targets: Sequence[Target]) -> tuple[BuiltOp, ...]:
+def build_ops(specs: Path, targets: Sequence[Target], watch: Watch = iter) -> tuple[BuiltOp, ...]:
     """Build all specs of a folder (or one file), in memory and not yet formatted.
 
     Raises:
@@ -42,7 +45,7 @@ def build_ops(specs: Path, targets: Sequence[Target]) -> tuple[BuiltOp, ...]:
     """
     loaded, mistakes = load_folder(specs)
     built: list[BuiltOp] = []
-    for item in loaded:
+    for item in watch(loaded):
         try:
             built.append(build_op(item, targets))
         except errors.SpecError as mistake:

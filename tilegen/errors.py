@@ -147,16 +147,24 @@ def format_error(error: SpecError) -> str:
     lines = [f"{error.title}: {error.message}"]
     if error.span is not None:
         span = error.span
-        lines.insert(0, f"{span.file}:{span.line}:{span.column + 1}")
+        lines.insert(0, f"{_shown(span.file)}:{span.line}:{span.column + 1}")
         lines += _excerpt(span)
     if error.hint:
         lines.append(f"hint: {error.hint}")
     return "\n".join(lines)
 
 
+def _shown(file: str) -> str:
+    """A path relative to the working folder where it lies inside."""
+    path = Path(file)
+    inside = path.is_relative_to(Path.cwd())
+    return str(path.relative_to(Path.cwd()) if inside else path)
+
+
 def _excerpt(span: Span) -> list[str]:
     try:
-        text = Path(span.file).read_text().splitlines()[span.line - 1]
+        lines = Path(span.file).read_text(encoding="utf-8", errors="replace").splitlines()
+        text = lines[span.line - 1]
     except (OSError, IndexError):
         return []
     end = span.end_column if span.end_line == span.line else len(text)

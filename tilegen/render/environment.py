@@ -1,23 +1,13 @@
-"""The jinja2 environment and where its templates lie."""
+"""The jinja2 environment."""
 
 from collections.abc import Sequence
-from importlib import resources
 from pathlib import Path
 
 import jinja2
 
-from tilegen.errors import TilegenError
+from tilegen.paths import template_folder
 
-
-def template_folder() -> Path:
-    """The templates of a checkout, else those of the installed package."""
-    checkout = Path(__file__).parents[2] / "templates"
-    if checkout.is_dir():
-        return checkout
-    packaged = Path(str(resources.files("tilegen") / "templates"))
-    if packaged.is_dir():
-        return packaged
-    raise TilegenError(f"templates are neither in {checkout} nor in {packaged}: reinstall tilegen")
+__all__ = ["environment", "python_tuple", "template_folder"]
 
 
 def environment(folder: Path) -> jinja2.Environment:

@@ -1,7 +1,7 @@
 """The text of one spec's module."""
 
+import ast
 import hashlib
-import re
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
@@ -10,8 +10,9 @@ from typing import Any
 import jinja2
 
 from tilegen.families.rowwise import WIDEST_BLOCK
+from tilegen.paths import template_folder
 from tilegen.render.context import RenderedVariant, module_context
-from tilegen.render.environment import environment, template_folder
+from tilegen.render.environment import environment
 from tilegen.render.runtime import public_names
 from tilegen.schedule.static import spaces
 from tilegen.spec.load import LoadedSpec
@@ -63,6 +64,6 @@ def _environment(folder: Path) -> jinja2.Environment:
 
 def _import_names(text: str, folder: Path) -> str:
     """The text with the names of `_runtime.py` that it uses in its import line."""
-    words = set(re.findall(r"[A-Za-z_]\w*", text))
-    names = sorted(words & public_names(folder))
+    used = {node.id for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Name)}
+    names = sorted(used & public_names(folder))
     return text.replace("from ._runtime import *", f"from ._runtime import ({', '.join(names)})")

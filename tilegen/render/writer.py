@@ -1,7 +1,8 @@
 """Putting a build on disk: formatted, compared with what is there, and all or nothing.
 
 The manifest holds a hash of each file as it was written. A file that is neither that nor what
-the build would write now was edited by hand, and is not overwritten without being told to.
+the build would write now was edited by hand; a file that the manifest does not know was never
+tilegen's. Neither is overwritten without being told to.
 """
 
 import difflib
@@ -29,6 +30,7 @@ class State(Enum):
     STALE = "stale"
     MISSING = "missing"
     EDITED = "edited by hand"
+    FOREIGN = "not built by tilegen"
     ORPHANED = "orphaned"
 
 
@@ -42,12 +44,17 @@ class FileState:
 
 
 class HandEdited(TilegenError):
-    """A generated file was changed by hand."""
+    """A file that the build would overwrite holds somebody's own work."""
 
 
 def content_hash(text: str) -> str:
     """A hash of a file's text, as the manifest holds it."""
     return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def read_text(path: Path) -> str:
+    """The text of a generated file; what is no UTF-8 differs from anything that was generated."""
+    return path.read_text(encoding="utf-8", errors="replace")
 
 
 def format_python(files: Mapping[str, str]) -> dict[str, str]:
@@ -58,7 +65,7 @@ def format_python(files: Mapping[str, str]) -> dict[str, str]:
     """
     with tempfile.TemporaryDirectory() as folder:
         for name, text in files.items():
-            Path(folder, name).write_text(text)
+            Path(folder, name).write_text(text, encoding="utf-8")
         options = ["--isolated", "--no-cache", "--line-length", "100", "--target-version", "py311"]
         run = subprocess.run(
             [sys.executable, "-m", "ruff", "format", *options, folder],
@@ -66,7 +73,7 @@ def format_python(files: Mapping[str, str]) -> dict[str, str]:
         )  # fmt: skip
         if run.returncode:
             raise TilegenError(f"ruff could not format what was built:\n{run.stderr}")
-        return {name: Path(folder, name).read_text() for name in files}
+        return {name: Path(folder, name).read_text(encoding="utf-8") for name in files}
 
 
 def read_manifest(folder: Path) -> dict[str, Any]:
@@ -79,32 +86,47 @@ def read_manifest(folder: Path) -> dict[str, Any]:
     if not file.exists():
         return {}
     try:
-        manifest: dict[str, Any] = json.loads(file.read_text())
+        manifest = json.loads(read_text(file))
     except json.JSONDecodeError as error:
         raise TilegenError(f"{file} is damaged ({error}): delete it and build again") from error
+    if not isinstance(manifest, dict):
+        raise TilegenError(f"{file} is damaged (not an object): delete it and build again")
     return manifest
 
 
 def compare(folder: Path, files: Mapping[str, str], recorded: Mapping[str, str]) -> list[FileState]:
-    """What a build of `files` would find in `folder`, whose manifest recorded these hashes."""
+    """What a build of `files` would find in `folder`, whose manifest recorded these hashes.
+
+    A recorded file that is not built any more is orphaned, or edited by hand if it is that too.
+    """
     found = []
     for name, text in files.items():
         path = folder / name
         if not path.exists():
             found.append(FileState(name, State.MISSING))
             continue
-        old = path.read_text()
+        old = read_text(path)
         if old == text:
             found.append(FileState(name, State.FRESH))
-            continue
-        edited = name in recorded and content_hash(old) != recorded[name]
-        found.append(
-            FileState(name, State.EDITED if edited else State.STALE, _diff(name, old, text))
-        )
-    for name in recorded:
-        if name not in files and (folder / name).exists():
-            found.append(FileState(name, State.ORPHANED))
+        else:
+            found.append(FileState(name, _changed(old, recorded.get(name)), _diff(name, old, text)))
+    for name, written in recorded.items():
+        path = folder / name
+        if name not in files and path.exists():
+            old = read_text(path)
+            edited = content_hash(old) != written
+            found.append(
+                FileState(name, State.EDITED, _diff(name, old, ""))
+                if edited
+                else FileState(name, State.ORPHANED)
+            )
     return found
+
+
+def _changed(old: str, written: str | None) -> State:
+    if written is None:
+        return State.FOREIGN
+    return State.STALE if content_hash(old) == written else State.EDITED
 
 
 def _diff(name: str, old: str, new: str) -> str:
@@ -121,46 +143,42 @@ def write(
     """Write what changed and remove orphans; the names of files touched.
 
     Raises:
-        HandEdited: a file was edited by hand, and `force` is false. Nothing is written then.
+        HandEdited: a file was edited by hand or is not tilegen's, and `force` is false. Nothing
+            is written then.
     """
     states = list(states)
-    edited = [state for state in states if state.state is State.EDITED]
-    if edited and not force:
-        names = ", ".join(state.name for state in edited)
-        raise HandEdited(
-            f"edited by hand: {names} in {folder}\n{''.join(s.diff for s in edited)}"
-            "hint: move the change into the spec or a template, or overwrite it with --force"
-        )
+    held = [state for state in states if state.state in (State.EDITED, State.FOREIGN)]
+    if held and not force:
+        raise HandEdited(_held(folder, held))
     folder.mkdir(parents=True, exist_ok=True)
     touched = []
     for state in states:
-        if state.state is State.ORPHANED:
+        if state.state is State.FRESH:
+            continue
+        if state.name in files:
+            replace_file(folder / state.name, files[state.name])
+        else:
             (folder / state.name).unlink()
-            touched.append(state.name)
-        elif state.state is not State.FRESH:
-            _replace(folder / state.name, files[state.name])
-            touched.append(state.name)
+        touched.append(state.name)
     return touched
 
 
-def _replace(path: Path, text: str) -> None:
+def _held(folder: Path, held: Iterable[FileState]) -> str:
+    """Which files stopped a build, why, and what to do."""
+    lines = [f"{folder / state.name} is {state.state.value}; nothing was written" for state in held]
+    diffs = "".join(state.diff for state in held if state.state is State.EDITED)
+    hint = "hint: move a change into the spec or a template; --force overwrites these files"
+    return "\n".join([*lines, *([diffs.rstrip()] if diffs else []), hint])
+
+
+def replace_file(path: Path, text: str) -> None:
     """Write a file so that no reader ever sees half of it."""
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
-        with os.fdopen(handle, "w") as file:
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
             file.write(text)
         os.chmod(name, 0o644)
         os.replace(name, path)
     except BaseException:
         Path(name).unlink(missing_ok=True)
         raise
-
-
-def write_manifest(folder: Path, manifest: Mapping[str, Any]) -> bool:
-    """Write the manifest if it changed; whether it did."""
-    text = json.dumps(manifest, indent=1, sort_keys=False) + "\n"
-    path = folder / MANIFEST
-    if path.exists() and path.read_text() == text:
-        return False
-    _replace(path, text)
-    return True

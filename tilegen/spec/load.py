@@ -47,12 +47,22 @@ def load_folder(path: Path) -> tuple[list[LoadedSpec], list[errors.SpecError]]:
     """All specs of a folder or file, and what was wrong with files that could not be loaded."""
     loaded: list[LoadedSpec] = []
     mistakes: list[errors.SpecError] = []
+    before = set(sys.modules)
     for file in spec_files(path):
         try:
-            loaded += _specs_of(_import(file), file)
+            loaded += _specs_of(_import(file.resolve()), file)
         except errors.SpecError as mistake:
             mistakes.append(mistake)
+    _forget(set(sys.modules) - before, (path if path.is_dir() else path.parent).resolve())
     return loaded, mistakes
+
+
+def _forget(names: set[str], folder: Path) -> None:
+    """Drop helpers of this folder from the module table: another may have some of that name."""
+    for name in names:
+        file = getattr(sys.modules[name], "__file__", None)
+        if file and Path(file).is_relative_to(folder):
+            del sys.modules[name]
 
 
 def _specs_of(module: ModuleType, file: Path) -> list[LoadedSpec]:
@@ -71,18 +81,25 @@ def _specs_of(module: ModuleType, file: Path) -> list[LoadedSpec]:
 
 
 def shown(file: Path) -> str:
-    """A path relative to the working folder if it is inside, with forward slashes."""
-    try:
-        return file.resolve().relative_to(Path.cwd()).as_posix()
-    except ValueError:
-        return file.name
+    """A path as it is recorded: relative to its project, the same from any working folder.
+
+    The project is the nearest folder above with a `pyproject.toml` or a `.git`; without one, the
+    path is relative to the parent's parent.
+    """
+    full = file.resolve()
+    for folder in full.parents:
+        if (folder / "pyproject.toml").exists() or (folder / ".git").exists():
+            return full.relative_to(folder).as_posix()
+    return full.relative_to(full.parents[min(1, len(full.parents) - 1)]).as_posix()
 
 
 def _import(file: Path) -> ModuleType:
     name = f"tilegen_specs.{file.stem}"
     spec = importlib.util.spec_from_file_location(name, file)
-    assert spec is not None
-    assert spec.loader is not None
+    if spec is None or spec.loader is None:
+        raise errors.BrokenFile(
+            "this is no Python file", Span(str(file), 1, 0, 1, 1), "a spec is a .py file"
+        )
     module = importlib.util.module_from_spec(spec)
     sys.path.insert(0, str(file.parent))
     try:
@@ -109,8 +126,7 @@ def _place(error: BaseException, file: Path) -> Span:
         if Path(frame.filename) == file and frame.lineno
     ]
     line = lines[-1] if lines else 1
-    text = file.read_text().splitlines()[line - 1 : line]
-    return Span(str(file), line, 0, line, max(1, len(text[0]) if text else 1))
+    return Span(str(file), line, 0, line, 1)
 
 
 @contextmanager

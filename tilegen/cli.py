@@ -1,0 +1,155 @@
+"""The command `tilegen`: thin, and quick to import.
+
+Each command imports what it needs when it runs. A mistake of the user's ends in a message on
+stderr and exit status 1, never in a traceback.
+"""
+
+import sys
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console
+
+from tilegen import folder, starter, targets
+from tilegen.errors import TilegenError
+from tilegen.render.writer import State
+
+if TYPE_CHECKING:
+    from tilegen.spec.load import LoadedSpec
+
+#: Seconds after which a build shows how far it is.
+PATIENCE = 1.0
+
+app = typer.Typer(
+    help="Fused GPU kernels from short specs.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+console = Console(highlight=False, markup=False, soft_wrap=True)
+complaints = Console(stderr=True, highlight=False, markup=False, soft_wrap=True)
+
+Specs = Annotated[Path, typer.Argument(help="A folder of specs, or one spec file.")]
+Out = Annotated[Path, typer.Option(help="The folder of the generated modules.")]
+Targets = Annotated[
+    list[str] | None, typer.Option("--target", help="A GPU to build for; several; default all.")
+]
+
+
+@app.command()
+def build(
+    specs: Specs,
+    out: Out = Path("generated"),
+    target: Targets = None,
+    check: Annotated[bool, typer.Option("--check", help="Compare, write nothing.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Overwrite hand-edited files.")] = False,
+) -> None:
+    """Build specs into Triton modules, or check that they are up to date."""
+    start = time.perf_counter()
+    rows = chosen(target)
+    if check:
+        _print_states(folder.check_folder(specs, out, rows, watch=_watch), out)
+        return
+    report = folder.build_folder(specs, out, rows, force=force, watch=_watch)
+    for note in report.notes:
+        complaints.print(f"note: {note}")
+    seconds = time.perf_counter() - start
+    did = f"{len(report.touched)} files written" if report.touched else "nothing to do"
+    console.print(f"{out}: {report.ops} ops, {did} ({seconds:.1f} s)")
+
+
+def chosen(names: Iterable[str] | None) -> tuple[targets.Target, ...]:
+    """The rows of these GPUs, each once; all of them if none is named.
+
+    Raises:
+        ValueError: an unknown name; the message lists the known ones.
+    """
+    if not names:
+        return targets.TARGETS
+    return tuple(targets.get(name) for name in dict.fromkeys(names))
+
+
+def _print_states(report: folder.Report, out: Path) -> None:
+    """What --check found; exit status 1 if anything is not as the specs say."""
+    for note in report.notes:
+        complaints.print(f"note: {note}")
+    if report.fresh:
+        console.print(f"{out}: {report.ops} ops, all up to date")
+        return
+    other = [state for state in report.states if state.state is not State.FRESH]
+    for state in other:
+        console.print(state.diff, end="")
+    for state in other:
+        console.print(f"{state.state.value}: {out / state.name}")
+    raise typer.Exit(1)
+
+
+def _watch(specs: "Sequence[LoadedSpec]") -> "Iterator[LoadedSpec]":
+    """The specs one by one, with a progress bar once they take longer than a second."""
+    start = time.perf_counter()
+    with ExitStack() as stack:
+        bar = None
+        for done, item in enumerate(specs):
+            if bar is None and time.perf_counter() - start > PATIENCE:
+                from rich.progress import Progress
+
+                bar = stack.enter_context(Progress(console=complaints, transient=True))
+                task = bar.add_task("building", total=len(specs))
+            if bar is not None:
+                bar.update(task, completed=done, description=item.spec.name)
+            yield item
+
+
+@app.command("list")
+def list_specs(specs: Specs = Path("specs")) -> None:
+    """List the specs of a folder: name, family, arguments, first line of the docstring."""
+    import inspect
+
+    from rich.table import Table
+
+    from tilegen.errors import BuildFailed
+    from tilegen.spec.load import load_folder
+
+    loaded, mistakes = load_folder(specs)
+    table = Table("op", "family", "arguments", box=None, pad_edge=False)
+    table.add_column("", no_wrap=True)
+    for item in loaded:
+        names = ", ".join(inspect.signature(item.spec.fn).parameters)
+        summary = (item.source.doc.splitlines() or [""])[0]
+        table.add_row(item.spec.name, item.spec.family, names, summary)
+    console.print(table, width=None if console.is_terminal else 200)
+    if mistakes:
+        raise BuildFailed(mistakes)
+
+
+@app.command()
+def new(
+    family: Annotated[str, typer.Argument(help="elementwise or rowwise")],
+    name: Annotated[str, typer.Argument(help="The op's name, a Python identifier.")],
+    out: Annotated[Path, typer.Option(help="The folder of the specs.")] = Path("specs"),
+) -> None:
+    """Write a commented starter spec of a family."""
+    path = starter.write_starter(family, name, out)
+    console.print(f"{path} written; build it with `tilegen build {path}`")
+
+
+def main() -> None:
+    """Run the command line; mistakes of the user's become messages."""
+    try:
+        app()
+    except (TilegenError, OSError, ValueError) as error:
+        complaints.print(_message(error))
+        sys.exit(1)
+
+
+def _message(error: Exception) -> str:
+    """An error as one reads it: a mistake in a spec with its place, anything else on one line."""
+    if isinstance(error, OSError) and error.filename is not None:
+        return f"error: {error.filename}: {error.strerror}"
+    text = str(error)
+    return text if "\n" in text else f"error: {text}"

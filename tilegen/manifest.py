@@ -1,0 +1,68 @@
+"""The manifest of a folder of modules: where each came from, and the hash it was written with.
+
+It is JSON with a stable order, so that a diff shows what changed and nothing else.
+"""
+
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from tilegen.build import BuiltOp
+from tilegen.render.context import RenderedVariant
+from tilegen.render.module import short_hash
+from tilegen.version import VERSION
+
+
+def entry(op: BuiltOp) -> dict[str, Any]:
+    """What the manifest says of one op, besides its file's hash."""
+    return {
+        "spec": op.loaded.shown,
+        "spec_hash": short_hash(op.traced.source.text),
+        "file": module_file(op.traced.name),
+        "family": op.traced.spec.family,
+        "variants": [_variant(variant) for variant in op.variants],
+    }
+
+
+def module_file(name: str) -> str:
+    """The file of an op."""
+    return f"{name}.py"
+
+
+def _variant(variant: RenderedVariant) -> dict[str, Any]:
+    """One combination of specialising arguments and the ways to compute it."""
+    return {
+        "key": list(variant.key),
+        "rows": list(variant.rows),
+        "columns": list(variant.columns),
+        "schedules": [
+            {
+                "kind": schedule.kind,
+                "kernels": [kernel.name for kernel in schedule.kernels],
+                "passes": schedule.passes,
+            }
+            for schedule in variant.schedules
+        ],
+        "notes": list(variant.program.notes),
+    }
+
+
+def manifest_text(
+    ops: Mapping[str, Any], files: Mapping[str, str], targets: Iterable[str], templates: str
+) -> str:
+    """The manifest as JSON.
+
+    Args:
+        ops: entries by op.
+        files: the hash of every file of the folder, by name.
+        targets: names of the GPUs that the folder was built for.
+        templates: the hash of the templates.
+    """
+    content = {
+        "tilegen": VERSION,
+        "templates": templates,
+        "targets": list(targets),
+        "files": dict(sorted(files.items())),
+        "ops": dict(sorted(ops.items())),
+    }
+    return json.dumps(content, indent=1) + "\n"
