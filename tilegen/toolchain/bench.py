@@ -1,0 +1,348 @@
+"""The bench: kernels of the catalogue against eager PyTorch, torch.compile, Liger and Helion.
+
+Every contestant is checked against the fp64 reference, warmed up, and timed in turns with the
+others (see `timing`). `python -m tilegen.toolchain.bench --out DIR` runs it from a checkout; it
+needs torch and Triton only. It writes ``bench.json`` after each case, then ``table.txt`` and plots.
+"""
+
+import argparse
+import importlib
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+import torch
+
+from tilegen.toolchain import peers, planning, report
+from tilegen.toolchain.cases import SUITES, Case, bytes_of, select
+from tilegen.toolchain.timing import (
+    FLUSH_BYTES,
+    Call,
+    Clock,
+    DeviceClock,
+    GraphClock,
+    HostClock,
+    Timing,
+    capture,
+    interleave,
+    repeats_for,
+)
+from tilegen.toolchain.verdict import Verdict, judge, judge_dropout, reference_outputs
+
+COPY_BYTES: Final = 2 * 2**30
+GRAPH_CALLS: Final = 20
+PEERS: Final = ("eager", "compile", "liger", "helion")
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How long and what.
+
+    Attributes:
+        seconds: after that, cases that were not begun are listed as not run.
+        rounds: turns of each contestant.
+        budget: milliseconds of one turn.
+        peers: of ``PEERS``.
+    """
+
+    seconds: float = 360.0
+    rounds: int = 5
+    budget: float = 15.0
+    peers: tuple[str, ...] = PEERS
+
+
+@dataclass
+class Contestant:
+    """One entry of a case; ``complaint`` says why it has no time."""
+
+    name: str
+    call: Call | None = None
+    error: float | None = None
+    complaint: str = ""
+    record: dict[str, Any] = field(default_factory=dict)
+
+
+class Modules:
+    """The generated modules, by op, and their runtime."""
+
+    def __init__(self, package: str = "") -> None:
+        self.package = package or _package()
+        self.runtime: Any = importlib.import_module(f"{self.package}._runtime")
+
+    def __getitem__(self, op: str) -> Any:
+        return importlib.import_module(f"{self.package}.{op}")
+
+
+def _package() -> str:
+    """Return the catalogue: ``generated`` in a checkout, ``tilegen.kernels`` in a wheel."""
+    try:
+        importlib.import_module("generated._runtime")
+    except ImportError:
+        return "tilegen.kernels"
+    return "generated"
+
+
+def run_case(
+    case: Case, modules: Modules, device: torch.device, settings: Settings
+) -> dict[str, Any]:
+    """Check and time all contestants of one case; the result is one entry of ``bench.json``."""
+    tensors = case.inputs(device)
+    module = modules[case.op]
+    arguments = planning.arguments(module, tensors)
+    contestants = list(_contestants(case, module, modules.runtime, arguments, tensors, settings))
+    outputs = planning.poisoned_call(contestants[0].call) if contestants[0].call else ()
+    _check(case, contestants, module, modules.runtime, arguments, tensors)
+    timings = _time(case, contestants, device, settings)
+    return {
+        "suite": case.suite,
+        "op": case.op,
+        "shape": case.shape,
+        "dtype": str(case.dtype).removeprefix("torch."),
+        "bytes": bytes_of((*tensors, *outputs)),
+        "contestants": [_entry(entry, timings.get(entry.name)) for entry in contestants],
+    }
+
+
+def _contestants(
+    case: Case,
+    module: Any,
+    runtime: Any,
+    arguments: planning.Arguments,
+    tensors: Sequence[torch.Tensor],
+    settings: Settings,
+) -> Iterator[Contestant]:
+    """Yield our op first, then its peers, each ready to call or with the reason why not."""
+    public = getattr(module, case.op)
+    yield _ready("tilegen", lambda: lambda: public(*tensors))
+    if case.suite == "host":
+        yield _ready("hand-written", lambda: planning.hand_written(module, runtime, arguments))
+        overload = module.OP._overload
+        yield _ready("registered op", lambda: lambda: overload(*arguments.all))
+    eager = peers.EAGER.get(case.op) or planning.eager_reference(module, runtime, arguments)
+    makers: Mapping[str, Callable[[], peers.Function | None]] = {
+        "eager": lambda: eager,
+        "compile": lambda: peers.compiled(eager),
+        "liger": lambda: peers.liger(case.op),
+        "helion": lambda: peers.helion(case.op),
+    }
+    for name in settings.peers:
+        if case.suite == "host" and name in ("liger", "helion"):
+            continue
+        yield _ready(name, lambda name=name: _bound(makers[name](), tensors))  # type: ignore[misc]
+
+
+def _bound(function: peers.Function | None, tensors: Sequence[torch.Tensor]) -> Call | None:
+    return None if function is None else lambda: function(*tensors)
+
+
+def _ready(name: str, make: Callable[[], Call | None]) -> Contestant:
+    """Build a contestant; a peer that is missing or has no such kernel says so."""
+    try:
+        call = make()
+    except ImportError as error:
+        return Contestant(name, complaint=f"not installed: {error}")
+    except Exception as error:
+        return Contestant(name, complaint=_said(error))
+    return Contestant(name, call, complaint="" if call else "has no such kernel")
+
+
+def _said(error: Exception) -> str:
+    """Return an error as one line; an error that leaves the GPU unusable ends the run instead."""
+    text = f"{type(error).__name__}: {' '.join(str(error).split())}"[:300]
+    if any(sign in text for sign in ("illegal memory", "unspecified launch", "misaligned address")):
+        raise error
+    return text
+
+
+def _check(
+    case: Case,
+    contestants: Sequence[Contestant],
+    module: Any,
+    runtime: Any,
+    arguments: planning.Arguments,
+    tensors: Sequence[torch.Tensor],
+) -> None:
+    """Call each contestant once; one that fails or is wrong loses its call, so it is not timed."""
+    expected = reference_outputs(module, runtime, arguments.tensors, arguments.params)
+    for entry in contestants:
+        if entry.call is None:
+            continue
+        try:
+            results = planning.poisoned_call(entry.call)
+            verdict = _judge(case, entry.name, results, expected, tensors)
+        except Exception as error:
+            entry.call, entry.complaint = None, _said(error)
+            continue
+        entry.error = verdict.error
+        if verdict.complaint:
+            entry.call, entry.complaint = None, f"wrong: {verdict.complaint}"
+        if entry.name == "tilegen":
+            entry.record = planning.record(runtime.last_launch())
+
+
+def _judge(
+    case: Case,
+    name: str,
+    results: Sequence[torch.Tensor],
+    expected: Sequence[torch.Tensor],
+    tensors: Sequence[torch.Tensor],
+) -> Verdict:
+    if case.op == "dropout_residual_add" and name in PEERS:
+        return judge_dropout(results[0], tensors[0], tensors[1])
+    return judge(results, expected)
+
+
+def _time(
+    case: Case, contestants: Sequence[Contestant], device: torch.device, settings: Settings
+) -> dict[str, Timing]:
+    """Time the contestants that are left, as the suite wants it."""
+    calls: dict[str, Call] = {}
+    graphs = []  # a graph must outlive its replays
+    clock: Clock = DeviceClock(device)
+    if case.suite == "small":
+        clock = GraphClock(clock, GRAPH_CALLS)
+    elif case.suite == "host":
+        clock = HostClock()
+    for entry in contestants:
+        if entry.call is None:
+            continue
+        try:
+            for _ in range(3):
+                entry.call()
+            if case.suite == "small":
+                graphs.append(capture(entry.call, GRAPH_CALLS))
+                calls[entry.name] = graphs[-1].replay
+            else:
+                calls[entry.name] = entry.call
+        except Exception as error:
+            entry.complaint = _said(error)
+    if case.suite == "host":
+        return interleave(clock, calls, 2 * settings.rounds, dict.fromkeys(calls, 3))
+    repeats = {
+        name: repeats_for(sorted(clock.times(call, 5))[2] + 0.1, settings.budget)
+        for name, call in calls.items()
+    }
+    return interleave(clock, calls, settings.rounds, repeats)
+
+
+def _entry(entry: Contestant, timing: Timing | None) -> dict[str, Any]:
+    """Return what the JSON says of one contestant."""
+    found: dict[str, Any] = {"name": entry.name, "error": entry.error, "complaint": entry.complaint}
+    found |= entry.record or {"path": entry.name}
+    if timing is not None:
+        found |= {"ms": timing.ms, "rounds": list(timing.rounds), "spread": timing.spread}
+    return found
+
+
+def copy_rate(device: torch.device, settings: Settings) -> float:
+    """Return the rate of a large copy_ in bytes/s, read and written."""
+    source = torch.randn(COPY_BYTES // 2, dtype=torch.bfloat16, device=device)
+    target = torch.empty_like(source)
+    clock = DeviceClock(device)
+    timing = interleave(
+        clock, {"copy": lambda: target.copy_(source)}, settings.rounds, {"copy": 10}
+    )["copy"]
+    return 2 * COPY_BYTES / (timing.ms * 1e-3)
+
+
+def run(
+    cases: Sequence[Case],
+    out: Path,
+    settings: Settings,
+    package: str = "",
+    say: Callable[[str], None] = print,
+) -> dict[str, Any]:
+    """Run cases on the current GPU and return what was written to ``out / "bench.json"``.
+
+    Raises:
+        RuntimeError: there is no GPU.
+    """
+    if not torch.cuda.is_available():
+        raise RuntimeError("the bench needs a GPU: torch.cuda.is_available() is False")
+    begin = time.monotonic()
+    device = torch.device("cuda", torch.cuda.current_device())
+    modules = Modules(package)
+    result = report.start(device, settings.__dict__ | {"flush_bytes": FLUSH_BYTES})
+    with torch.no_grad():
+        result["copy"].append(copy_rate(device, settings))
+        for number, case in enumerate(cases, 1):
+            if time.monotonic() - begin > settings.seconds:
+                result["not_run"].append(f"{case.suite} {case.op} {case.shape}: out of time")
+                continue
+            entry = _guarded(case, modules, device, settings)
+            result["cases"].append(entry)
+            if number % 12 == 0:
+                result["copy"].append(copy_rate(device, settings))
+            report.save(result, out)
+            elapsed = time.monotonic() - begin
+            say(f"[{number}/{len(cases)} {elapsed:.0f} s] {report.line(entry, result['copy'])}")
+        result["copy"].append(copy_rate(device, settings))
+    result["seconds"] = time.monotonic() - begin
+    report.save(result, out)
+    return result
+
+
+def _guarded(
+    case: Case, modules: Modules, device: torch.device, settings: Settings
+) -> dict[str, Any]:
+    """Run a case; an error of our own op or of the harness is its result."""
+    try:
+        return run_case(case, modules, device, settings)
+    except torch.cuda.OutOfMemoryError as error:
+        said = _said(error)
+    except (RuntimeError, TypeError, ValueError, NotImplementedError) as error:
+        said = _said(error)
+    finally:
+        torch.cuda.empty_cache()
+    return {
+        "suite": case.suite,
+        "op": case.op,
+        "shape": case.shape,
+        "dtype": str(case.dtype).removeprefix("torch."),
+        "bytes": 0,
+        "contestants": [{"name": "tilegen", "error": None, "complaint": said}],
+    }
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run from a command line; see ``--help``."""
+    parser = argparse.ArgumentParser("tilegen.toolchain.bench", description=__doc__)
+    parser.add_argument("--out", type=Path, required=True, help="folder of the results")
+    parser.add_argument("--suite", default="all", help=f"all, or of: {', '.join(SUITES)}")
+    parser.add_argument("--ops", default="", help="only these ops, with commas")
+    parser.add_argument("--shape", default="", help='only this shape, for example "4096x32000"')
+    parser.add_argument("--peers", default=",".join(PEERS), help="contestants besides our own")
+    parser.add_argument("--seconds", type=float, default=360.0, help="begin no case after that")
+    parser.add_argument("--quick", action="store_true", help="2 short rounds")
+    parser.add_argument("--sweep", action="store_true", help="time every schedule and config")
+    parser.add_argument("--try", dest="extra", default="", help='"TILE=4096,8192 num_warps=8,16"')
+    parser.add_argument("--package", default="", help="of the modules; default: the catalogue")
+    parser.add_argument("--no-plots", action="store_true")
+    taken = parser.parse_args(arguments)
+    ops = tuple(filter(None, taken.ops.split(",")))
+    cases = select(taken.suite.split(","), ops, taken.shape)
+    names = tuple(filter(None, taken.peers.split(",")))
+    rounds, budget = (2, 5.0) if taken.quick else (Settings.rounds, Settings.budget)
+    settings = Settings(taken.seconds, rounds, budget, names)
+    if taken.sweep:
+        from tilegen.toolchain import sweep
+
+        sweep.run(cases, taken.out, settings, taken.extra, taken.package)
+        return 0
+    result = run(cases, taken.out, settings, taken.package, lambda line: print(line, flush=True))
+    table = report.table(result)
+    (taken.out / "table.txt").write_text(table, encoding="utf-8")
+    print(table)
+    if not taken.no_plots:
+        from tilegen.toolchain import plots
+
+        for path in plots.draw(result, taken.out):
+            print(path)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
