@@ -47,7 +47,7 @@ def machine(runtime, monkeypatch):
     monkeypatch.setattr(runtime, "INTERPRETING", False)
     monkeypatch.setattr(runtime.Op, "_runs_reference", lambda *arguments: False)
     monkeypatch.setattr(triton.runtime, "driver", SimpleNamespace(active=active))
-    monkeypatch.setattr(torch.cuda, "current_device", lambda: None)
+    monkeypatch.setattr(runtime, "_current_device", lambda: None)
     monkeypatch.setattr(torch.cuda, "device", nullcontext)
     monkeypatch.setattr(InterpretedFunction, "warmup", warmup)
     monkeypatch.setattr(InterpretedFunction, "run", run)

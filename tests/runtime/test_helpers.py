@@ -6,6 +6,8 @@ import math
 import numpy as np
 import pytest
 import torch
+import triton
+import triton.language as tl
 
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")  # numpy's, for nan and overflow
 
@@ -118,8 +120,6 @@ def test_reductions_propagate_nan_and_take_the_first(helpers, dtype):
 def test_scalars_keep_their_bits(helpers, runtime, value):
     wide, narrow = torch.empty(1, dtype=torch.float64), torch.empty(1)
     (bits,) = runtime._with_bits([value], [True])
-    import triton.language as tl
-
     helpers.store_scalar[(1,)](wide, bits, FLOAT=tl.float64)
     helpers.store_scalar[(1,)](narrow, value, FLOAT=tl.float32)
     assert wide.view(torch.int64).item() == torch.tensor(value).double().view(
@@ -159,9 +159,16 @@ def nearest_even(x, dtype):
     return torch.where(take_low, values[low], values[high])
 
 
+def skip_unknown(dtype):
+    """Triton 3.6's interpreter does not know the fnuz types."""
+    if "fnuz" in str(dtype) and triton.__version__ < "3.7":
+        pytest.skip("unknown to this interpreter")
+
+
 @pytest.mark.parametrize("dtype", FP8)
 def test_fp8_rounds_at_every_boundary(helpers, dtype):
     """Each value, each midpoint between neighbours, and the fp32 next to both, of both signs."""
+    skip_unknown(dtype)
     values = codes(dtype)
     middles = (values[1:] + values[:-1]) / 2
     points = torch.cat([values, middles]).float()
@@ -171,6 +178,7 @@ def test_fp8_rounds_at_every_boundary(helpers, dtype):
 
 @pytest.mark.parametrize("dtype", FP8)
 def test_fp8_saturates_and_keeps_nan(helpers, dtype):
+    skip_unknown(dtype)
     most = codes(dtype).max().item()
     x = torch.tensor([INF, -INF, 1e30, -1e30, most * 1.01, NAN, 0.0, -0.0, 1e-45, -1e-45])
     result = narrow(helpers, x, dtype)
@@ -284,8 +292,6 @@ def test_philox_gives_the_known_answers(runtime, counter, key, expected):
 @pytest.mark.parametrize("seed", [0, 1, -1, 16, 2**31, 2**32 + 5, 2**63 - 1, -(2**63)])
 @pytest.mark.parametrize("start", [0, 3, 2**31 - 8, 2**34 + 1, 2**40])
 def test_uniform(helpers, runtime, seed, start):
-    import triton.language as tl
-
     positions = torch.arange(start, start + 16)
     key = (seed & 0xFFFFFFFF, seed >> 32 & 0xFFFFFFFF)
     expected = [
