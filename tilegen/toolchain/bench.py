@@ -10,6 +10,8 @@ import importlib
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -266,6 +268,7 @@ def run(
     device = torch.device("cuda", torch.cuda.current_device())
     modules = Modules(package)
     result = report.start(device, settings.__dict__ | {"flush_bytes": FLUSH_BYTES})
+    say(f"compiled in {compile_all(cases, modules, device):.0f} s")
     with torch.no_grad():
         result["copy"].append(copy_rate(device, settings))
         for number, case in enumerate(cases, 1):
@@ -283,6 +286,24 @@ def run(
     result["seconds"] = time.monotonic() - begin
     report.save(result, out)
     return result
+
+
+def compile_all(cases: Sequence[Case], modules: Modules, device: torch.device) -> float:
+    """Call our op of each case once, so that kernels compile at the same time; return seconds.
+
+    An error shows again, and is recorded, when the case runs.
+    """
+    begin = time.monotonic()
+
+    def compile_one(case: Case) -> None:
+        with torch.no_grad(), suppress(Exception):
+            getattr(modules[case.op], case.op)(*case.inputs(device))
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(compile_one, cases))
+    torch.cuda.synchronize(device)
+    torch.cuda.empty_cache()
+    return time.monotonic() - begin
 
 
 def _guarded(

@@ -90,8 +90,10 @@ def eager_reference(module: Any, runtime: Any, given: Arguments) -> Callable[...
         results = reference(*folded, *given.params, compute=None)
         results = (results,) if isinstance(results, torch.Tensor) else results
         rounded = tuple(
-            runtime.convert(result, layout.dtype).reshape(layout.shape)
-            for result, layout in zip(results, layouts, strict=True)
+            (result if result.dtype == to.dtype else runtime.convert(result, to.dtype)).reshape(
+                to.shape
+            )
+            for result, to in zip(results, layouts, strict=True)
         )
         return rounded if len(rounded) > 1 else rounded[0]
 
