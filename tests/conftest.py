@@ -9,6 +9,8 @@ os.environ["TRITON_INTERPRET"] = "1"
 
 import pytest
 
+pytest_plugins = ("golden_plugin",)
+
 
 @pytest.fixture(scope="session")
 def compile_environment() -> dict[str, str]:

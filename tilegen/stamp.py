@@ -49,7 +49,8 @@ def _inputs(specs: Path, out: Path) -> Iterator[tuple[Path, Path]]:
     for file in sorted(templates.rglob("*.jinja")):
         yield templates, file
     for file in sorted(_beside(specs, out)):
-        yield specs, file
+        if file.is_file():
+            yield specs, file
     for file in sorted((out / "compiled").glob("*.json")):
         yield out, file
 

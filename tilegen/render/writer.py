@@ -80,18 +80,33 @@ def read_manifest(folder: Path) -> dict[str, Any]:
     """The manifest of a folder; empty if there is none.
 
     Raises:
-        TilegenError: it is no JSON.
+        TilegenError: it is no manifest.
     """
     file = folder / MANIFEST
     if not file.exists():
         return {}
     try:
-        manifest = json.loads(read_text(file))
+        manifest: dict[str, Any] = json.loads(read_text(file))
+        complaint = "" if _is_manifest(manifest) else "files or ops are missing or wrong"
     except json.JSONDecodeError as error:
-        raise TilegenError(f"{file} is damaged ({error}): delete it and build again") from error
-    if not isinstance(manifest, dict):
-        raise TilegenError(f"{file} is damaged (not an object): delete it and build again")
+        complaint = str(error)
+    if complaint:
+        raise TilegenError(f"{file} is damaged ({complaint}): delete it and build again")
     return manifest
+
+
+def _is_manifest(manifest: Any) -> bool:
+    """Whether it names files of its own folder, and each op a spec and one of those files."""
+    if not isinstance(manifest, dict):
+        return False
+    files, ops = manifest.get("files"), manifest.get("ops")
+    if not isinstance(files, dict) or not isinstance(ops, dict):
+        return False
+    plain = all(Path(name).name == name for name in files)
+    return plain and all(
+        isinstance(op, dict) and isinstance(op.get("spec"), str) and op.get("file") in files
+        for op in ops.values()
+    )
 
 
 def compare(folder: Path, files: Mapping[str, str], recorded: Mapping[str, str]) -> list[FileState]:

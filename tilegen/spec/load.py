@@ -50,7 +50,7 @@ def load_folder(path: Path) -> tuple[list[LoadedSpec], list[errors.SpecError]]:
     before = set(sys.modules)
     for file in spec_files(path):
         try:
-            loaded += _specs_of(_import(file.resolve()), file)
+            loaded += _specs_of(_import(file.absolute()), file)
         except errors.SpecError as mistake:
             mistakes.append(mistake)
     _forget(set(sys.modules) - before, (path if path.is_dir() else path.parent).resolve())
