@@ -17,6 +17,7 @@ from triton.runtime.jit import JITFunction
 sys.path.insert(0, sys.argv[1])
 runtime = importlib.import_module("generated_sample._runtime")
 rmsnorm = importlib.import_module("generated_sample.rmsnorm")
+grouped = importlib.import_module("generated_sample.grouped")
 vector_add = importlib.import_module("generated_sample.vector_add")
 
 
@@ -37,7 +38,7 @@ def microseconds(function, number=20_000):
 
 def main():
     x, y, weight = torch.randn(64, 128), torch.randn(64, 128), torch.randn(128)
-    out = torch.empty_like(x)
+    out, bias = torch.empty_like(x), torch.randn(4)
     JITFunction.warmup = lambda *arguments, **options: FakeCompiled()
     triton.runtime.driver = SimpleNamespace(
         active=SimpleNamespace(get_current_stream=lambda index: 0)
@@ -48,6 +49,9 @@ def main():
         "rmsnorm(x, weight)": lambda: rmsnorm.rmsnorm(x, weight),
         "rmsnorm(x, weight, out=out)": lambda: rmsnorm.rmsnorm(x, weight, out=out),
         "vector_add(x, y)": lambda: vector_add.vector_add(x, y),
+        "grouped(x, bias, seed=...), two kernels": lambda: grouped.grouped(
+            x, bias, seed=7, drop=True, groups=4
+        ),
         "registered rmsnorm": lambda: torch.ops.tilegen.rmsnorm_3fa2c1d0(x, weight, 1e-6),
         "torch.empty_strided alone": lambda: torch.empty_strided(
             (64, 128), (128, 1), dtype=torch.float32, device=x.device

@@ -22,6 +22,7 @@ PARTS: Final = (
     "layouts",
     "outs",
     "axes",
+    "reference",
     "launches",
     "planning",
     "tuning",
