@@ -31,7 +31,9 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-console = Console(highlight=False, markup=False, soft_wrap=True)
+console = Console(
+    highlight=False, markup=False, soft_wrap=True, width=None if sys.stdout.isatty() else 200
+)
 complaints = Console(stderr=True, highlight=False, markup=False, soft_wrap=True)
 
 Specs = Annotated[Path, typer.Argument(help="A folder of specs, or one spec file.")]
@@ -122,7 +124,7 @@ def list_specs(specs: Specs = Path("specs")) -> None:
         names = ", ".join(inspect.signature(item.spec.fn).parameters)
         summary = (item.source.doc.splitlines() or [""])[0]
         table.add_row(item.spec.name, item.spec.family, names, summary)
-    console.print(table, width=None if console.is_terminal else 200)
+    console.print(table)
     if mistakes:
         raise BuildFailed(mistakes)
 
@@ -136,6 +138,58 @@ def new(
     """Write a commented starter spec of a family."""
     path = starter.write_starter(family, name, out)
     console.print(f"{path} written; build it with `tilegen build {path}`")
+
+
+@app.command()
+def check(
+    specs: Specs = Path("specs"),
+    out: Out = Path("generated"),
+    op: Annotated[list[str] | None, typer.Option("--op", help="Only this op; several.")] = None,
+    full: Annotated[bool, typer.Option("--full", help="The whole matrix, not a sample.")] = False,
+    seed: Annotated[int, typer.Option(help="Of shapes and inputs.")] = 0,
+    json: Annotated[Path | None, typer.Option(help="Write every comparison there.")] = None,
+) -> None:
+    """Prove built modules right: in Triton's interpreter, or compiled where there is a GPU."""
+    with complaints.status("importing torch") as status:
+        from tilegen.toolchain.check import main_check
+
+        code = main_check(
+            specs, out, op or (), full=full, seed=seed, json_path=json,
+            say=console.print, progress=status.update,
+        )  # fmt: skip
+    raise typer.Exit(code)
+
+
+@app.command(
+    add_help_option=False,
+    context_settings={"allow_extra_args": True, "ignore_unknown_options": True},
+)
+def bench(context: typer.Context) -> None:
+    """Time ops on a GPU against eager PyTorch and other libraries (`tilegen bench --help`)."""
+    from tilegen.toolchain.bench import main as run
+
+    raise typer.Exit(run(context.args))
+
+
+@app.command()
+def tour(specs: Specs = Path("specs"), out: Out = Path("generated")) -> None:
+    """Show each op at work: its error against PyTorch, and its time where there is a GPU."""
+    from rich.table import Table
+
+    with console.status("importing torch") as status:
+        from tilegen.toolchain import tour as guide
+
+        stops = list(guide.tour(specs, out, status.update))
+    timed = any(stop.ms is not None for stop in stops)
+    columns = ("op", "tensors", "against", "max error", *(("ms", "eager ms") if timed else ()))
+    table = Table(*columns, box=None, pad_edge=False)
+    for row in guide.rows(stops):
+        table.add_row(*row)
+    wrong = sum(bool(stop.complaint) for stop in stops)
+    console.print(table)
+    console.print(f"{len(stops)} ops on {guide.where()}, {wrong or 'none'} wrong")
+    if wrong:
+        raise typer.Exit(1)
 
 
 def main() -> None:
