@@ -15,9 +15,11 @@ from tilegen.families.program import Program
 from tilegen.ir.numerics import improve
 from tilegen.ir.passes import simplify
 from tilegen.ir.verify import verify
+from tilegen.paths import template_folder
 from tilegen.render.context import RenderedVariant, variant_suffix
 from tilegen.render.eager import reference
 from tilegen.render.module import render_module
+from tilegen.render.reserved import check_names
 from tilegen.spec.load import LoadedSpec, load_folder
 from tilegen.spec.source import statements
 from tilegen.spec.trace import TracedSpec, Variant, trace
@@ -50,6 +52,8 @@ def build_ops(specs: Path, targets: Sequence[Target], watch: Watch = iter) -> tu
             built.append(build_op(item, targets))
         except errors.SpecError as mistake:
             mistakes.append(mistake)
+        except RecursionError:
+            mistakes.append(_too_deep(item))
     mistakes += _twice(loaded)
     if mistakes:
         raise errors.BuildFailed(mistakes)
@@ -63,6 +67,7 @@ def build_op(loaded: LoadedSpec, targets: Sequence[Target]) -> BuiltOp:
         SpecError: the first mistake in it.
     """
     traced = trace(loaded.spec, loaded.source)
+    check_names(traced, template_folder())
     line_of = statements(traced.source.text)
     variants = tuple(lower(traced, variant, line_of) for variant in traced.variants)
     return BuiltOp(loaded, traced, variants, render_module(loaded, traced, variants, targets))
@@ -77,6 +82,13 @@ def lower(traced: TracedSpec, variant: Variant, line_of: Callable[..., str]) -> 
     with errors.located(traced.source.span):
         program: Program = FAMILIES[traced.spec.family](graph, suffix, line_of)
     return RenderedVariant(program, variant.key, reference(variant.graph, traced.params, line_of))
+
+
+def _too_deep(item: LoadedSpec) -> errors.SpecError:
+    """Passes walk a graph recursively: a chain of a thousand operations is beyond them."""
+    return errors.Unschedulable(
+        "a chain of operations is too long", item.source.span, "unroll the loop fewer times"
+    )
 
 
 def _twice(loaded: Iterable[LoadedSpec]) -> list[errors.SpecError]:

@@ -108,6 +108,13 @@ class BadOption(SpecError):
     title = "bad option"
 
 
+class ReservedName(SpecError):
+    """A name that the generated module needs itself."""
+
+    title = "reserved name"
+    standing_hint = "generated modules use this name themselves: choose another"
+
+
 class Unschedulable(SpecError):
     """A graph for which no kernel is known."""
 

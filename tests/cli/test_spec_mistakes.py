@@ -4,6 +4,7 @@ The texts are golden files in tests/golden/errors. Where Python words part of a 
 way in each version, the test holds our part only.
 """
 
+import ast
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -184,6 +185,60 @@ SPECS = {
         def op(x: Tensor[M, N]) -> Value:
             return x << 1
     """,
+    "op_of_a_reserved_name": """
+        @elementwise
+        def narrow(x: Tensor[M, N]) -> Value:
+            return x * 2.0
+    """,
+    "op_named_as_a_builtin": """
+        @elementwise
+        def max(x: Tensor[M, N]) -> Value:
+            return x * 2.0
+    """,
+    "parameter_of_a_reserved_name": """
+        @elementwise
+        def op(x: Tensor[M, N], backend: float = 1.0) -> Value:
+            return x * backend
+    """,
+    "decorated_lambda": """
+        op = elementwise(lambda x: x)
+    """,
+    "decorated_coroutine": """
+        @elementwise
+        async def op(x: Tensor[M, N]) -> Value:
+            return x * 2.0
+    """,
+    "two_families": """
+        @elementwise
+        @rowwise
+        def op(x: Tensor[M, N]) -> Value:
+            return x / sum(x)
+    """,
+    "too_long_a_chain": """
+        @elementwise
+        def op(x: Tensor[M, N]) -> Value:
+            for _ in range(2000):
+                x = x * 1.5 + 1.0
+            return x
+    """,
+    "default_of_a_float": """
+        @elementwise
+        def op(x: Tensor[M, N], scale: float = "x") -> Value:
+            return x * scale
+    """,
+    "default_of_a_literal": """
+        from typing import Literal
+
+
+        @elementwise
+        def op(x: Tensor[M, N], mode: Literal["up", "down"] = "left") -> Value:
+            return x * (2.0 if mode == "up" else 0.5)
+    """,
+    "default_of_a_tensor": """
+        @elementwise
+        def op(x: Tensor[M, N] = 1.0) -> Value:
+            return x * 2.0
+    """,
     "too_many_variants": """
         @elementwise
         def op(
@@ -212,6 +267,19 @@ def spec(name: str) -> str:
     """The text of a faulty spec file."""
     lines = SPECS[name].strip("\n").splitlines()
     return HEAD + "\n".join(line.removeprefix("    " * 2) for line in lines).rstrip() + "\n"
+
+
+def test_an_awkward_docstring_is_no_mistake(project: Any, tilegen: Run) -> None:
+    text = project.read("specs/scale.py")
+    for doc in (r"A \alpha of \"\"\" x.", r"It ends in \"quotes\"", "Grösse \\u03b1"):
+        project.write("specs/scale.py", text.replace("Scale each column.", doc))
+        ran = tilegen("build", "specs")
+        assert (ran.status, ran.err) == (0, "")
+        module = ast.parse(project.read("generated/scale.py"))
+        spec = ast.parse(project.read("specs/scale.py"))
+        assert (ast.get_docstring(module) or "").startswith(
+            ast.get_docstring(spec.body[-1]) or "?"  # type: ignore[arg-type]
+        )
 
 
 @pytest.mark.parametrize("name", SPECS)

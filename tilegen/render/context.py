@@ -92,8 +92,8 @@ def module_context(
     _check_alike(traced, variants)
     return {
         "name": traced.name,
-        "doc": traced.source.doc or traced.name,
-        "summary": (traced.source.doc or traced.name).splitlines()[0],
+        "doc": traced.source.quotable_doc or traced.name,
+        "summary": (traced.source.quotable_doc or traced.name).splitlines()[0],
         "programs": variants,
         "spaces": spaces,
         "operands": [_operand(operand) for operand in traced.operands],
@@ -232,7 +232,7 @@ def _shape(stored: tuple[tuple[str, ...], ...]) -> str:
 
 def _public_doc(traced: TracedSpec, graph: Graph) -> str:
     kinds: Mapping[str, str] = {"float": "floats", "int": "integers", "bool": "booleans"}
-    lines = [traced.source.doc or traced.name, "", "Args:"]
+    lines = [traced.source.quotable_doc or traced.name, "", "Args:"]
     for operand in traced.operands:
         what = operand.dtype.name if operand.dtype.bits else kinds[operand.dtype.kind]
         absent = ", or None" if operand.optional else ""

@@ -2,8 +2,10 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from types import FunctionType
 from typing import Any, Generic, ParamSpec, TypeVar, cast, overload
 
+from tilegen.errors import BadOption
 from tilegen.ir.types import DType
 
 Params = ParamSpec("Params")
@@ -81,6 +83,10 @@ def _decorate(family: str, fn: Any, options: dict[str, Any]) -> Any:
         given["grad"] = ()
     elif given.get("grad") is True:
         del given["grad"]
-    if fn is None:
-        return lambda function: cast(Any, Spec)(function, family, **given)
-    return cast(Any, Spec)(fn, family, **given)
+
+    def decorate(function: Any) -> Any:
+        if not isinstance(function, FunctionType) or function.__name__ == "<lambda>":
+            raise BadOption(f"@{family} on what is no function with a name", hint="use it on a def")
+        return cast(Any, Spec)(function, family, **given)
+
+    return decorate if fn is None else decorate(fn)

@@ -105,7 +105,8 @@ def _import(file: Path) -> ModuleType:
     try:
         with _time_limit(file):
             spec.loader.exec_module(module)
-    except errors.SpecError:
+    except errors.SpecError as error:
+        error.span = error.span or _place(error, file)
         raise
     except SyntaxError as error:
         line, column = error.lineno or 1, max(0, (error.offset or 1) - 1)

@@ -8,6 +8,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+from tilegen.errors import BrokenFile
 from tilegen.ir.graph import Span
 
 
@@ -31,15 +32,29 @@ class SpecSource:
     def of(cls, fn: Callable[..., Any]) -> "SpecSource":
         """Find the source of a function that was defined in a file."""
         file = inspect.getsourcefile(fn) or fn.__code__.co_filename
-        text = Path(file).read_text()
-        tree = next(
+        text = Path(file).read_text(encoding="utf-8")
+        line = fn.__code__.co_firstlineno
+        found = (
             node
             for node in ast.walk(ast.parse(text))
             if isinstance(node, ast.FunctionDef)
             and node.name == fn.__name__
-            and _starts(node, fn.__code__.co_firstlineno)
+            and _starts(node, line)
         )
+        tree = next(found, None)
+        if tree is None:
+            raise BrokenFile(
+                f"the definition of {fn.__name__!r} was not found", Span(file, line, 0, line, 1),
+                "use a plain def, with no decorator but the family's",
+            )  # fmt: skip
         return cls(file, text, tree, inspect.cleandoc(fn.__doc__ or ""))
+
+    @property
+    def quotable_doc(self) -> str:
+        """The docstring as it may stand between triple quotes."""
+        return (
+            self.doc.replace("\\", "\\\\").replace('"', '\\"') if _awkward(self.doc) else self.doc
+        )
 
     @property
     def span(self) -> Span:
@@ -76,6 +91,10 @@ class SpecSource:
                     found = Span(self.file, *map(int, (line, column, end_line, end_column)))  # type: ignore[arg-type]
             trace = trace.tb_next
         return found
+
+
+def _awkward(doc: str) -> bool:
+    return "\\" in doc or '"""' in doc or doc.endswith('"')
 
 
 def _starts(node: ast.FunctionDef, line: int) -> bool:

@@ -15,6 +15,7 @@ from typing import Any
 from tilegen import errors
 from tilegen.ir import types
 from tilegen.ir.graph import DimInfo, Graph, Node, Operand, Output, Param, Span, topological
+from tilegen.spec.defaults import check_default
 from tilegen.spec.dims import DimType, One, parts
 from tilegen.spec.families import Spec
 from tilegen.spec.source import SpecSource
@@ -116,6 +117,7 @@ class _Signature:
                 raise errors.BadAnnotation(f"parameter {parameter.name!r} is variadic", span)
             with _located(span):
                 item = _parameter(parameter, hints[parameter.name], spec, span)
+                check_default(parameter, item, span)
             if isinstance(item, Operand):
                 operands.append(item)
                 for dim in _stored_dims(hints[parameter.name]):

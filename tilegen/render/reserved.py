@@ -1,0 +1,41 @@
+"""Names that a spec may not give, because the generated module needs them itself.
+
+Locals of a spec are renamed where they collide. The op and its arguments are what callers write,
+so they keep their names, or the build says why they cannot.
+"""
+
+import builtins
+from collections.abc import Iterable
+from pathlib import Path
+
+from tilegen import errors
+from tilegen.render.runtime import public_names
+from tilegen.spec.trace import TracedSpec
+
+#: What a module defines or imports besides the names of `_runtime.py`.
+MODULE = frozenset(("OP", "reference", "torch", "triton", "tl"))
+
+#: What the public function and the reference take or use besides a spec's own arguments.
+ARGUMENTS = frozenset(("out", "backend", "autotune", "compute", "tensors", "params"))
+
+
+def check_names(traced: TracedSpec, templates: Path) -> None:
+    """Refuse an op or an argument whose name the module needs.
+
+    Raises:
+        ReservedName: the first such name.
+    """
+    module = MODULE | public_names(templates)
+    name = traced.name
+    if name.startswith("_") or name in module or hasattr(builtins, name):
+        raise errors.ReservedName(f"an op cannot be called {name!r}", traced.source.span)
+    for argument in _names(traced):
+        if argument in module | ARGUMENTS:
+            raise errors.ReservedName(
+                f"a parameter cannot be called {argument!r}", traced.source.parameter(argument)
+            )
+
+
+def _names(traced: TracedSpec) -> Iterable[str]:
+    yield from (operand.name for operand in traced.operands)
+    yield from (param.name for param in traced.params)
