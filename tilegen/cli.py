@@ -160,6 +160,35 @@ def check(
     raise typer.Exit(code)
 
 
+@app.command("compile")
+def compile_kernels(
+    out: Out = Path("generated"),
+    target: Targets = None,
+    op: Annotated[list[str] | None, typer.Option("--op", help="Only this op; several.")] = None,
+    jobs: Annotated[int | None, typer.Option(help="Processes; default: one a core.")] = None,
+) -> None:
+    """Compile every config of built modules, without a GPU, and record what each needs."""
+    from rich.progress import Progress
+
+    from tilegen.toolchain.compile import main_compile
+
+    with Progress(console=complaints, transient=True) as progress:
+        bar = progress.add_task("compiling")
+
+        def watch(done: int, total: int, name: str) -> None:
+            progress.update(bar, completed=done, total=total, description=name)
+
+        found = main_compile(out, chosen(target), op or (), jobs, watch)
+    for line in (*found.failed, *found.errors):
+        complaints.print(f"error: {line}")
+    console.print(
+        f"{found.compiled} configs compiled, {found.kept} unchanged, {found.rejected} rejected, "
+        f"{len(found.spilling)} spill, {len(found.failed) + len(found.errors)} failed"
+    )
+    if found.failed or found.errors:
+        raise typer.Exit(1)
+
+
 @app.command(
     add_help_option=False,
     context_settings={"allow_extra_args": True, "ignore_unknown_options": True},
