@@ -10,6 +10,7 @@ from tilegen.families.program import Kernel, Program, Schedule
 from tilegen.ir import types
 from tilegen.ir.graph import Graph, Node, Operand, Output, Param
 from tilegen.render.eager import Reference
+from tilegen.schedule.demand import works
 from tilegen.schedule.space import Space
 from tilegen.spec.trace import TracedSpec
 
@@ -59,6 +60,11 @@ class RenderedVariant:
             ("flat", "tiled", "block", "loop", "split")
         )
         return found | {schedule.kind: schedule for schedule in self.schedules}
+
+    @property
+    def works(self) -> dict[str, str]:
+        """What an element costs in each schedule, as the cost functions of a module take it."""
+        return works(self.program)
 
     @property
     def positional(self) -> bool:

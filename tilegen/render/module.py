@@ -9,15 +9,14 @@ from typing import Any
 
 import jinja2
 
-from tilegen.families.rowwise import WIDEST_BLOCK
 from tilegen.paths import template_folder
 from tilegen.render.context import RenderedVariant, module_context
 from tilegen.render.environment import environment
 from tilegen.render.runtime import public_names
-from tilegen.schedule.static import spaces
+from tilegen.schedule.space import spaces
 from tilegen.spec.load import LoadedSpec
 from tilegen.spec.trace import TracedSpec
-from tilegen.targets import Target, architectures
+from tilegen.targets import Target
 from tilegen.version import VERSION
 
 
@@ -29,17 +28,14 @@ def render_module(
 ) -> str:
     """The module of one op, before it is formatted."""
     folder = template_folder()
-    kinds = {schedule.kind for variant in variants for schedule in variant.schedules}
-    context: dict[str, Any] = module_context(
-        traced, variants, spaces(kinds, architectures(targets))
-    )
+    programs = [variant.program for variant in variants]
+    context: dict[str, Any] = module_context(traced, variants, spaces(programs, targets))
     context |= {
         "version": VERSION,
         "spec_path": loaded.shown,
         "spec_hash": short_hash(traced.source.text),
         "template_hash": template_hash(folder),
         "facts": [],
-        "widest": WIDEST_BLOCK if "block" in kinds else 0,
     }
     text = _environment(folder).get_template("module.py.jinja").render(context)
     return _import_names(text, folder)

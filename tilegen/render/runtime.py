@@ -37,6 +37,9 @@ PARTS: Final = (
 )
 """In order: the first holds the docstring, and each uses only what stands before it at import."""
 
+MODEL: Final = Path(__file__).parents[1] / "schedule" / "predict.py"
+"""The cost model, whose functions are a part of ``_runtime.py`` as well."""
+
 THIRD_PARTY: Final = frozenset(("torch", "triton"))
 """All that ``_runtime.py`` imports besides the standard library."""
 
@@ -59,11 +62,18 @@ def render_runtime(targets: Sequence[Mapping[str, Any]], templates: Path) -> str
         keep_trailing_newline=True,
     )
     environment.filters["literal"] = _literal
-    texts = [environment.get_template(f"{part}.py.jinja").render(targets=targets) for part in PARTS]
+    facts = {"targets": targets, "model": cost_model()}
+    texts = [environment.get_template(f"{part}.py.jinja").render(facts) for part in PARTS]
     parts = [_split(text) for text in texts]
     imports = [statement for _, statements, _ in parts for statement in statements]
     head = parts[0][0] + "\n\n" + _import_block(imports)
     return "\n\n\n".join((head, *(body for _, _, body in parts))) + "\n"
+
+
+@cache
+def cost_model() -> str:
+    """The predicted times as the search ranks by them: one source for both."""
+    return _split(MODEL.read_text(encoding="utf-8"))[2]
 
 
 def _literal(value: object) -> str:
@@ -138,7 +148,7 @@ def _member_order(name: str) -> tuple[int, str]:
 def public_names(templates: Path) -> frozenset[str]:
     """The names that a module may import from ``_runtime.py``."""
     names = set()
-    for part in PARTS:
-        text = (templates / "runtime" / f"{part}.py.jinja").read_text()
+    texts = [(templates / "runtime" / f"{part}.py.jinja").read_text() for part in PARTS]
+    for text in (*texts, cost_model()):
         names.update(re.findall(r"^(?:def|class) ([A-Za-z]\w*)", text, re.MULTILINE))
     return frozenset(names)

@@ -1,6 +1,28 @@
-"""The autotune space of one schedule, as a module prints it."""
+"""The autotune spaces of an op: its table for the module, and all that was considered."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import Final
+
+from tilegen.analysis.statements import ELEMENT_SIZES
+from tilegen.families.program import Program
+from tilegen.schedule.demand import USUAL_SIZE, Demand, demands
+from tilegen.schedule.search import (
+    Key,
+    Values,
+    Verdict,
+    considered,
+    outranked,
+    portfolio,
+    regret,
+    slowness,
+)
+from tilegen.targets import Target, architectures
+
+#: Keys share a row if that costs no more than this share of time, summed over all shapes: less
+#: than the model can tell apart, and it keeps tables short.
+SAME: Final = 0.15
 
 
 @dataclass(frozen=True, slots=True)
@@ -13,16 +35,125 @@ class ConfigText:
 
 @dataclass(frozen=True, slots=True)
 class SpaceRow:
-    """The configs of one architecture class and element size."""
+    """Configs, and the architecture classes and element sizes that they serve."""
 
-    key: str
+    name: str
     configs: tuple[ConfigText, ...]
+    serves: tuple[tuple[tuple[str, ...], tuple[int, ...]], ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Space:
-    """The table of one schedule."""
+    """The table of one kind of schedule."""
 
     name: str
     doc: str
     rows: tuple[SpaceRow, ...]
+
+
+DOCS: Final = {
+    "flat": "Neighbouring elements of contiguous tensors, TILE to a program",
+    "tiled": "Tiles of TILE elements over strided axes",
+    "block": "Whole rows in registers, TILE elements to a program",
+    "loop": "Sweeps over one row, TILE elements at a time",
+}
+
+
+def spaces(programs: Sequence[Program], targets: Sequence[Target]) -> tuple[Space, ...]:
+    """The tables of an op, one for each kind of schedule, in the order of `DOCS`."""
+    asked = demands(programs)
+    return tuple(_space(asked[kind], keys(tuple(targets))) for kind in DOCS if kind in asked)
+
+
+@cache
+def keys(targets: tuple[Target, ...]) -> tuple[Key, ...]:
+    """All keys of a table. One GPU stands for a class: the tightest budgets, else a measured one."""
+    classes = [[t for t in targets if t.architecture == name] for name in architectures(targets)]
+    chosen = [
+        min(of, key=lambda t: (t.shared_per_program, t.registers_per_sm, t.measured_copy is None))
+        for of in classes
+    ]
+    return tuple(Key(target, size) for target in chosen for size in ELEMENT_SIZES)
+
+
+@cache
+def kept(demand: Demand, keys: tuple[Key, ...]) -> dict[Key, tuple[Values, ...]]:
+    """The configs that stand in the module for each key.
+
+    Keys of one maker and element size are ranked together, at the two GPUs with the most and the
+    least bandwidth for an SM. A class that one of those configs does not fit is ranked by itself.
+    Element sizes share a row where that costs less than the model can tell.
+    """
+    found: dict[Key, tuple[Values, ...]] = {}
+    groups: dict[tuple[str, int], list[Key]] = {}
+    for size in sorted(ELEMENT_SIZES, key=lambda size: abs(size - USUAL_SIZE)):
+        for key in keys:
+            if key.size == size:
+                groups.setdefault((key.target.backend, size), []).append(key)
+    for group in groups.values():
+        pace = sorted(group, key=lambda key: key.target.bandwidth / key.target.multiprocessors)
+        ends = list(dict.fromkeys((pace[0], pace[-1])))
+        joint = _joint([slowness(demand, key) for key in ends])
+        own = portfolio(joint)
+        best = regret(joint, own)
+        for other in dict.fromkeys(found.values()):
+            if regret(joint, other) <= best + SAME * len(ends):
+                own = other
+                break
+        for key in group:
+            fits = {v.values for v in considered(demand, key) if not v.reason}
+            found[key] = own if fits.issuperset(own) else portfolio(slowness(demand, key))
+    return {key: found[key] for key in keys}
+
+
+def _joint(slow: Sequence[Mapping[Values, tuple[float, ...]]]) -> dict[Values, tuple[float, ...]]:
+    """Slowness at the shapes of all keys, of configs that fit them all."""
+    return {
+        values: tuple(ratio for own in slow for ratio in own[values])
+        for values in slow[0]
+        if all(values in own for own in slow)
+    }
+
+
+def verdicts(demand: Demand, key: Key, keys: tuple[Key, ...]) -> tuple[Verdict, ...]:
+    """All configs considered for a key: kept, or with the reason why not."""
+    chosen = kept(demand, keys)[key]
+    return tuple(
+        verdict
+        if verdict.reason
+        else replace(verdict, kept=True)
+        if verdict.values in chosen
+        else replace(verdict, reason=outranked(demand, key, verdict))
+        for verdict in considered(demand, key)
+    )
+
+
+def _space(demand: Demand, keys: tuple[Key, ...]) -> Space:
+    name = demand.kind.upper()
+    chosen = kept(demand, keys)
+    rows = []
+    for place, configs in enumerate(dict.fromkeys(chosen.values()), 1):
+        served = [key for key, own in chosen.items() if own == configs]
+        texts = tuple(ConfigText(_text(v), _note(demand, v, served)) for v in configs)
+        rows.append(SpaceRow(f"_{name}_{place}", texts, _rectangles(served)))
+    return Space(f"{name}_CONFIGS", DOCS[demand.kind], tuple(rows))
+
+
+def _rectangles(keys: Sequence[Key]) -> tuple[tuple[tuple[str, ...], tuple[int, ...]], ...]:
+    """Keys as products of architecture classes and element sizes."""
+    sizes: dict[tuple[str, ...], list[int]] = {}
+    for size in ELEMENT_SIZES:
+        classes = tuple(key.target.architecture for key in keys if key.size == size)
+        if classes:
+            sizes.setdefault(classes, []).append(size)
+    return tuple((classes, tuple(of)) for classes, of in sizes.items())
+
+
+def _text(values: Values) -> str:
+    return f"Config({', '.join(f'{name}={value}' for name, value in values)})"
+
+
+def _note(demand: Demand, values: Values, served: Sequence[Key]) -> str:
+    """The most shared memory that the config takes for any key that it serves."""
+    found = {v.shared for key in served for v in considered(demand, key) if v.values == values}
+    return f"{'at most ' if demand.kind == 'block' else ''}{max(found)} B shared"

@@ -1,0 +1,121 @@
+"""What a tile may be: each budget of a GPU as a bound on the tile, derived once, with sympy.
+
+A budget is an inequality that is linear in the tile symbol T: what a config needs is at most what
+the GPU has. `bound` turns it around, symbolically, into the largest T; the search then only puts
+numbers in. Symbols: T elements of a tile, W warps, S threads of a warp, R registers of an SM, H
+words held for an element, B bytes of an element, K tensors of a pipelined sweep, P stages, A
+bytes of a word of arithmetic.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+
+import sympy
+
+from tilegen.schedule.demand import Demand
+from tilegen.schedule.predict import (
+    MOST_REGISTERS,
+    OWN_REGISTERS,
+    SPARE,
+    STAGE_REGISTERS,
+    registers_needed,
+)
+from tilegen.targets import Target
+
+T, W, S, R, H, B, K, P, A = sympy.symbols("T W S R H B K P A", positive=True)
+
+VECTOR_BYTES = 16
+
+#: What a thread needs: its own registers, and what it holds of the tile.
+REGISTERS = OWN_REGISTERS + T / (W * S) * (SPARE * H + STAGE_REGISTERS * (P - 1))
+#: What a thread may have.
+MOST = sympy.Min(MOST_REGISTERS, R / (W * S))
+#: Shared memory of a program that joins its threads: a word for each row and warp, which is one
+#: for each group of S vectors; and a row of statistics or weights in another layout.
+BLOCK_SHARED = A * T * B / (S * VECTOR_BYTES)
+#: Where several rows share a tensor without rows, it changes its layout once: at most half a tile.
+SHARED_ROW = A * T / 2
+#: Shared memory of a sweep: tiles on their way, or the join at its end, whichever is more.
+LOOP_SHARED = (P - 1) * T * B * K
+
+
+def bound(need: sympy.Expr, most: sympy.Expr) -> sympy.Expr:
+    """The largest T for which `need`, which grows linearly with it, is at most `most`."""
+    slope = sympy.diff(need, T)
+    return (most - need.subs(T, 0)) / slope
+
+
+#: The largest tile by each budget, in closed form.
+WIDEST_BY_REGISTERS = bound(REGISTERS, MOST)
+WIDEST_BY_BLOCK_SHARED = bound(BLOCK_SHARED + SHARED_ROW, sympy.Symbol("M", positive=True))
+WIDEST_BY_LOOP_SHARED = bound(LOOP_SHARED, sympy.Symbol("M", positive=True))
+
+
+@cache
+def _numbers(name: str) -> Callable[..., float]:
+    """A bound as a function of numbers."""
+    memory = sympy.Symbol("M", positive=True)
+    rows: dict[str, tuple[sympy.Expr, tuple[sympy.Symbol, ...]]] = {
+        "registers": (WIDEST_BY_REGISTERS, (W, S, R, H, P)),
+        "block": (WIDEST_BY_BLOCK_SHARED, (S, B, A, memory)),
+        "loop": (WIDEST_BY_LOOP_SHARED, (B, K, P, memory)),
+    }
+    expression, symbols = rows[name]
+    function: Callable[..., float] = sympy.lambdify(symbols, expression, "math")
+    return function
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """The largest tiles of a number of warps, and what bounds them."""
+
+    registers: float
+    shared: float
+    most_registers: int
+
+
+def limits(demand: Demand, target: Target, size: int, warps: int, stages: int) -> Limits:
+    """The largest tiles that a GPU allows, by registers and by shared memory."""
+    work, kind = demand.work, demand.kind
+    threads = warps * target.warp_size
+    held = max(1.0, work.held if size < 4 else work.held_wide * (size / 4))
+    registers = _numbers("registers")(
+        warps, target.warp_size, target.registers_per_sm, held, stages
+    )
+    most = target.shared_per_program
+    if kind == "block":
+        shared = _numbers("block")(target.warp_size, size, word_of(size), most)
+    elif kind == "loop" and stages > 1 and target.async_copy:
+        shared = _numbers("loop")(size, work.tiles, stages, most)
+    else:
+        shared = float("inf")
+    return Limits(registers, shared, min(MOST_REGISTERS, target.registers_per_sm // threads))
+
+
+def word_of(size: int) -> int:
+    """Bytes of a word of arithmetic: fp64 for 8-byte floats, else fp32."""
+    return 8 if size == 8 else 4
+
+
+def shared_bytes(
+    demand: Demand, target: Target, size: int, tile: int, warps: int, stages: int
+) -> int:
+    """Shared memory of a config, by the formulas above, at least the join of one row.
+
+    The compiler needs no more (tests compare), and less where a row lies in one warp.
+    """
+    word = word_of(size)
+    if demand.kind in ("flat", "tiled"):
+        return 0
+    if demand.kind == "block":
+        rows = word * tile * size // (target.warp_size * VECTOR_BYTES)
+        return max(word * warps, rows, word * tile // 2 if demand.shared_row else 0)
+    pipeline = (stages - 1) * tile * size * demand.work.tiles if target.async_copy else 0
+    return max(word * warps, pipeline)
+
+
+def registers(demand: Demand, target: Target, size: int, tile: int, warps: int, stages: int) -> int:
+    """Registers of a thread."""
+    elements = tile / (warps * target.warp_size)
+    return int(registers_needed(demand.work, elements, size, stages))

@@ -1,0 +1,156 @@
+"""What the kernels of a schedule ask of a GPU, for one element: the input of the search."""
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from tilegen.analysis.statements import VECTOR_BYTES, Pass, Shape, passes
+from tilegen.families.program import Program, Schedule
+from tilegen.ir.types import DType
+from tilegen.schedule.predict import Work
+
+#: Element size at which the cost of tensors with a type of their own is expressed.
+USUAL_SIZE = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Demand:
+    """What the search knows of a kind of schedule.
+
+    Attributes:
+        kind: flat, tiled, block or loop (split rows have the loop's configs).
+        work: for one element of the tile.
+        shared_row: whether rows of a tile share a tensor, which may change its layout.
+        only: whether wider rows have no other schedule.
+    """
+
+    kind: str
+    work: Work
+    shared_row: bool = False
+    only: bool = False
+
+
+def work_of(program: Program, schedule: Schedule) -> Work:
+    """What one element of a tile costs, all kernels of the schedule together."""
+    graph = program.graph
+    found = [one for kernel in schedule.kernels for one in passes(kernel, graph.operands)]
+    wide = _from_memory(program)
+    reads: Counter[str] = Counter()
+    every: Counter[str] = Counter()
+    writes: Counter[str] = Counter()
+    for one in found:
+        loads = _wide(one, wide, store=False)
+        reads |= loads  # the most in one pass
+        every += loads
+        writes += _wide(one, wide, store=True)
+    types = {operand.name: operand.dtype for operand in graph.operands}
+    types |= {output.name: output.dtype for output in graph.outputs}
+    size = {name: _relative(dtype) for name, dtype in types.items()}
+    read = sum(size[name] * count for name, count in reads.items())
+    looping = [one for one in found if one.loops]
+    return Work(
+        reads=read,
+        writes=sum(size[name] * count for name, count in writes.items()),
+        flops=sum(_each(one.flops) for one in found),
+        special=sum(_each(one.special) for one in found),
+        rereads=sum(size[name] * count for name, count in every.items()) - read,
+        joins=sum(one.reductions for one in found),
+        passes=max(1, len(looping)),
+        tiles=max((_tiles(one) for one in looping), default=1),
+        ahead=int(any(one.ahead for one in found)),
+        held=max(one.held[USUAL_SIZE] for one in found),
+        held_wide=max(one.held[4] for one in found),
+    )
+
+
+def demands(programs: Sequence[Program]) -> dict[str, Demand]:
+    """By kind of schedule, the most that any variant of an op asks for."""
+    works: dict[str, list[Work]] = {}
+    for program in programs:
+        for schedule in program.schedules:
+            kind = "loop" if schedule.kind == "split" else schedule.kind
+            if schedule.kind != "split":
+                works.setdefault(kind, []).append(work_of(program, schedule))
+    shared = any(
+        program.rows and operand.dims and not set(operand.dims) & set(program.rows)
+        for program in programs
+        for operand in program.graph.operands
+    )
+    only = any(
+        {schedule.kind for schedule in program.schedules} == {"block"} for program in programs
+    )
+    return {kind: Demand(kind, _coarse(_most(of)), shared, only) for kind, of in works.items()}
+
+
+def works(program: Program) -> dict[str, str]:
+    """By kind of schedule, its `Work` as a module writes it: without what is the default."""
+    found = {}
+    for schedule in program.schedules:
+        work = work_of(program, schedule)
+        values = [
+            f"{name}={value:g}"
+            for name, value in work._asdict().items()
+            if value != Work._field_defaults.get(name)
+        ]
+        found[schedule.kind] = ", ".join(values)
+    return found
+
+
+def _most(works: Iterable[Work]) -> Work:
+    return Work(*(max(values) for values in zip(*works, strict=True)))
+
+
+def _coarse(work: Work) -> Work:
+    """The same demand with rounded work, so that ops alike share one search.
+
+    What budgets depend on (live values, tiles) stays as it is.
+    """
+    return work._replace(
+        reads=_halves(work.reads),
+        writes=_halves(work.writes),
+        rereads=_halves(work.rereads),
+        flops=2.0 ** math.ceil(math.log2(max(work.flops, 4))),
+        special=float(math.ceil(work.special)),
+        joins=min(work.joins, 2),
+    )
+
+
+def _halves(count: float) -> float:
+    return math.ceil(2 * count) / 2
+
+
+def _from_memory(program: Program) -> set[str]:
+    """Tensors that every program reads or writes at places of its own; others stay in cache."""
+    rows, columns = set(program.rows), set(program.columns)
+    found = {output.name for output in program.graph.outputs}
+    for operand in program.graph.operands:
+        own = set(operand.dims)
+        by_row = columns <= own and (own & rows or not rows)
+        if by_row if columns else rows <= own:
+            found.add(operand.name)
+    return found
+
+
+def _wide(one: Pass, tensors: set[str], *, store: bool) -> Counter[str]:
+    return Counter(
+        access.tensor
+        for access in one.accesses
+        if access.shape is Shape.ELEMENT and access.store == store and access.tensor in tensors
+    )
+
+
+def _tiles(one: Pass) -> int:
+    return max(1, sum(a.shape is Shape.ELEMENT and not a.store for a in one.accesses))
+
+
+def _relative(dtype: DType) -> float:
+    """The size of an element, in that of the op's floats where these have two bytes."""
+    bits = dtype.bits or {"float": 8 * USUAL_SIZE, "int": 64, "bool": 8}[dtype.kind]
+    return bits / (8 * USUAL_SIZE)
+
+
+def _each(counts: Mapping[Shape, int]) -> float:
+    return (
+        float(counts.get(Shape.ELEMENT, 0)) + counts.get(Shape.LANE, 0) * USUAL_SIZE / VECTOR_BYTES
+    )

@@ -1,0 +1,228 @@
+"""The search: enumerate configs, reject with a reason, rank by predicted time, keep a few.
+
+No one config is best for all shapes, so what is kept is a portfolio: greedily, the config that
+brings the predicted times at representative shapes nearest to the best of all, until six are kept.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import Final
+
+from tilegen.analysis.statements import VECTOR_BYTES
+from tilegen.schedule.budgets import limits, registers, shared_bytes
+from tilegen.schedule.config import Config
+from tilegen.schedule.demand import Demand
+from tilegen.schedule.predict import block_cost, flat_cost, loop_cost
+from tilegen.targets import Target
+
+#: Configs of one kernel kind, architecture class and element size that stand in a module.
+MOST_KEPT: Final = 6
+#: Stands for the time of a row that a config cannot hold: worse than any time of the others.
+UNFIT: Final = 1e6
+#: How many of a loop's have no pipeline.
+PLAIN_KEPT: Final = 2
+#: Wider rows of an op without a loop are refused. Up to here configs that spill are kept, if no
+#: other holds the row.
+WIDEST_BLOCK: Final = 32_768
+
+WARPS: Final = {
+    "flat": (1, 2, 4, 8), "tiled": (1, 2, 4, 8), "block": (1, 2, 4, 8, 16, 32),
+    "loop": (4, 8, 16, 32),
+}  # fmt: skip
+TILES: Final = {
+    "flat": tuple(2**n for n in range(9, 14)),
+    "tiled": tuple(2**n for n in range(9, 14)),
+    "block": tuple(2**n for n in range(9, 16)),
+    "loop": tuple(2**n for n in range(11, 16)),
+}
+STAGES: Final = {"loop": (1, 2, 4)}
+
+#: (rows, columns) at which configs are compared: what models do, from one token to a full batch,
+#: narrow heads to wide vocabularies. Elementwise ops count elements.
+SHAPES: Final[dict[str, tuple[tuple[int, int], ...]]] = {
+    "flat": ((1, 2**14), (1, 2**19), (1, 2**23), (1, 2**28)),
+    "tiled": ((1, 2**14), (1, 2**19), (1, 2**23), (1, 2**28)),
+    "block": (
+        (2**19, 128), (32768, 1024), (4096, 4096), (16384, 8192), (8192, 16384), (4096, 32768),
+        (16, 4096),
+    ),
+    "loop": (
+        (16384, 8192), (4096, 32768), (2048, 131072), (64, 65536),
+    ),
+}  # fmt: skip
+
+
+Values = tuple[tuple[str, int], ...]
+"""A config as pairs, in the order that a module prints."""
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """One config, what it needs, and whether it is kept; `reason` says why not.
+
+    Attributes:
+        values: tile sizes and compiler options, in the order that a module prints.
+        shared: predicted shared memory of a program, bytes.
+        registers: predicted registers of a thread.
+        kept: it stands in the module.
+        reason: of a rejection; empty for a kept config.
+    """
+
+    values: Values
+    shared: int
+    registers: int
+    kept: bool = False
+    reason: str = ""
+
+    @property
+    def config(self) -> Config:
+        """As the cost functions take it."""
+        return dict(self.values)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Key:
+    """An architecture class and an element size in bytes, with the GPU that stands for it.
+
+    Compared by identity: targets are large, and keys are looked up often.
+    """
+
+    target: Target
+    size: int
+
+
+@cache
+def considered(demand: Demand, key: Key) -> tuple[Verdict, ...]:
+    """All configs for a key; those without a reason fit the GPU.
+
+    Where wider rows have no other schedule, those that spill least are let through for them.
+    """
+    stages: Sequence[int] = STAGES.get(demand.kind, (1,))
+    if not key.target.async_copy:
+        stages = stages[:2]  # a pipeline in registers: one tile ahead is enough
+    found = [
+        _judged(demand, key, tile, warps, depth)
+        for warps in WARPS[demand.kind]
+        for depth in stages
+        for tile in TILES[demand.kind]
+    ]
+    if demand.only:
+        saved = _last_resort(found)
+        found = [replace(v, reason="") if v in saved else v for v in found]
+    return tuple(found)
+
+
+def _judged(demand: Demand, key: Key, tile: int, warps: int, stages: int) -> Verdict:
+    """A config, with the reason if it does not fit."""
+    values: Values = (("TILE", tile), ("num_warps", warps))
+    if demand.kind == "loop":
+        values += (("num_stages", stages),)
+    shared = shared_bytes(demand, key.target, key.size, tile, warps, stages)
+    needed = registers(demand, key.target, key.size, tile, warps, stages)
+    return Verdict(
+        values, shared, needed,
+        reason=_refusal(demand, key, tile, warps, stages, shared, needed),
+    )  # fmt: skip
+
+
+def _refusal(
+    demand: Demand, key: Key, tile: int, warps: int, stages: int, shared: int, needed: int
+) -> str:
+    target, size = key.target, key.size
+    threads = warps * target.warp_size
+    if threads > target.max_threads_per_program:
+        return f"threads: {threads} of at most {target.max_threads_per_program}"
+    if tile * size < threads * min(VECTOR_BYTES, 8 * size):
+        return f"loads: {tile * size // threads} bytes a thread, too few for a wide one"
+    most = limits(demand, target, size, warps, stages)
+    if tile > most.registers:
+        return (
+            f"registers: {needed} a thread of at most {most.most_registers} "
+            f"(a tile of at most {most.registers:.0f} elements)"
+        )
+    if tile > most.shared:
+        return f"shared memory: {shared} B of at most {target.shared_per_program}"
+    return ""
+
+
+def _last_resort(found: Sequence[Verdict]) -> list[Verdict]:
+    """Configs that spill, for rows that no other config holds: those that spill least."""
+    widest = max((v.config["TILE"] for v in found if not v.reason), default=0)
+    saved = []
+    for tile in TILES["block"]:
+        if widest < tile <= WIDEST_BLOCK:
+            spilling = [
+                v for v in found if v.config["TILE"] == tile and v.reason.startswith("registers")
+            ]
+            saved.append(min(spilling, key=lambda v: (v.registers, v.config["num_warps"])))
+    return saved
+
+
+def predicted(
+    demand: Demand, key: Key, config: Config, rows: int, columns: int
+) -> float:  # fmt: skip
+    """Seconds of a config at one shape."""
+    if demand.kind in ("flat", "tiled"):
+        return flat_cost(config, key.target, demand.work, key.size, rows * columns)
+    cost = block_cost if demand.kind == "block" else loop_cost
+    return cost(config, key.target, demand.work, key.size, rows, columns)
+
+
+@cache
+def slowness(demand: Demand, key: Key) -> dict[Values, tuple[float, ...]]:
+    """Of each config that fits: its predicted time at each shape, in that of the best config."""
+    shapes = SHAPES[demand.kind]
+    times = {
+        verdict.values: [predicted(demand, key, dict(verdict.values), *s) for s in shapes]
+        for verdict in considered(demand, key)
+        if not verdict.reason
+    }
+    best = [min(at) for at in zip(*times.values(), strict=True)]
+    return {
+        values: tuple(
+            min(UNFIT, a / b) if b < math.inf else 1.0 for a, b in zip(own, best, strict=True)
+        )
+        for values, own in times.items()
+    }
+
+
+def portfolio(slow: Mapping[Values, Sequence[float]]) -> tuple[Values, ...]:
+    """At most six configs that together come near the best at all shapes, smallest first.
+
+    Loops keep two configs without a pipeline: what a pipeline gains is the model's least sure guess.
+    """
+    left = dict(slow)
+    chosen: list[Values] = []
+    now: Sequence[float] = [UNFIT] * len(next(iter(slow.values()), ()))
+    while left and len(chosen) < MOST_KEPT:
+        plain = len(chosen) < PLAIN_KEPT
+        costs = [
+            (sum(map(min, now, own)), values)
+            for values, own in left.items()
+            if not plain or dict(values).get("num_stages", 1) == 1
+        ]
+        if not costs:
+            break
+        best = min(costs)[1]
+        chosen.append(best)
+        now = list(map(min, now, left.pop(best)))
+    return tuple(sorted(chosen))
+
+
+def regret(slow: Mapping[Values, Sequence[float]], configs: Sequence[Values]) -> float:
+    """By what share these configs miss the best predicted times, summed over the shapes."""
+    own = [slow[values] for values in configs if values in slow]
+    if len(own) < len(configs):
+        return math.inf
+    return math.fsum(min(at) - 1 for at in zip(*own, strict=True))
+
+
+def outranked(demand: Demand, key: Key, verdict: Verdict) -> str:
+    """How near a config comes to the best of its shapes."""
+    ratios = slowness(demand, key)[verdict.values]
+    at = min(range(len(ratios)), key=lambda place: ratios[place])
+    rows, columns = SHAPES[demand.kind][at]
+    shape = f"{columns} elements" if demand.kind in ("flat", "tiled") else f"{rows}x{columns}"
+    return f"rank: {ratios[at]:.3f} times the best predicted time where it comes nearest ({shape})"
