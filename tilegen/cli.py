@@ -19,6 +19,8 @@ from tilegen.errors import TilegenError
 from tilegen.render.writer import State
 
 if TYPE_CHECKING:
+    from rich.progress import Progress
+
     from tilegen.spec.load import LoadedSpec
 
 #: Seconds after which a build shows how far it is.
@@ -98,13 +100,18 @@ def _watch(specs: "Sequence[LoadedSpec]") -> "Iterator[LoadedSpec]":
         bar = None
         for done, item in enumerate(specs):
             if bar is None and time.perf_counter() - start > PATIENCE:
-                from rich.progress import Progress
-
-                bar = stack.enter_context(Progress(console=complaints, transient=True))
+                bar = stack.enter_context(_progress())
                 task = bar.add_task("building", total=len(specs))
             if bar is not None:
                 bar.update(task, completed=done, description=item.spec.name)
             yield item
+
+
+def _progress() -> "Progress":
+    """A progress bar that leaves nothing behind, and shows nothing where nobody looks."""
+    from rich.progress import Progress
+
+    return Progress(console=complaints, transient=True, disable=not complaints.is_terminal)
 
 
 @app.command("list")
@@ -168,11 +175,9 @@ def compile_kernels(
     jobs: Annotated[int | None, typer.Option(help="Processes; default: one a core.")] = None,
 ) -> None:
     """Compile every config of built modules, without a GPU, and record what each needs."""
-    from rich.progress import Progress
-
     from tilegen.toolchain.compile import main_compile
 
-    with Progress(console=complaints, transient=True) as progress:
+    with _progress() as progress:
         bar = progress.add_task("compiling")
 
         def watch(done: int, total: int, name: str) -> None:

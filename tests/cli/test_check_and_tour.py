@@ -60,3 +60,9 @@ def test_the_tour_needs_a_build(project: Any, tilegen: Run) -> None:
 
 def test_bench_takes_its_own_options(tilegen: Run) -> None:
     assert "--suite" in tilegen("bench", "--help").out
+
+
+def test_compile_needs_a_build(project: Any, tilegen: Run) -> None:
+    ran = tilegen("compile", "--out", "nowhere")
+    assert ran.status == 1
+    assert ran.err == "error: nowhere has no module of any op: build the specs first\n"

@@ -5,10 +5,6 @@ from pathlib import Path
 
 import jinja2
 
-from tilegen.paths import template_folder
-
-__all__ = ["environment", "python_tuple", "template_folder"]
-
 
 def environment(folder: Path) -> jinja2.Environment:
     """Templates print what they are given: nothing undefined, no stray blank lines."""
