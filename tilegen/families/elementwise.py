@@ -1,4 +1,10 @@
-"""Elementwise ops: contiguous tensors as one line of elements, others as strided tiles."""
+"""Elementwise ops: contiguous tensors as one line of elements, others as strided tiles.
+
+Where every tensor has all dimensions, only strides can tell them apart, and the general kernel
+takes up to four strided axes. Otherwise neighbouring dimensions that the same tensors have form a
+group; a program computes a tile of the last two groups, and reads each tensor in the shape that
+it has there: a bias is a row of the tile, a position of the outer dimensions a scalar.
+"""
 
 from dataclasses import dataclass
 
@@ -8,6 +14,9 @@ from tilegen.families.lower import Comments, LineOf, Lowering, Names
 from tilegen.families.names import taken
 from tilegen.families.program import Argument, Kernel, Program, Schedule, Sweep
 from tilegen.ir.graph import Graph, Node
+
+#: Strided axes that a kernel takes.
+MOST_AXES = 4
 
 
 def plan(graph: Graph, suffix: str, line_of: LineOf) -> Program:
@@ -25,8 +34,33 @@ def plan(graph: Graph, suffix: str, line_of: LineOf) -> Program:
     stacked = {node.attrs["dim"] for node in graph.nodes if node.op == "stack"}
     dims = graph.ordered(found - stacked)
     make = _Maker(graph, f"_{graph.name}{suffix}", dims, line_of)
+    groups = _groups(graph, dims)
     schedules = [make.flat()] if _all_alike(graph, dims) else []
-    return Program(graph, suffix, dims, (), (*schedules, make.tiled()))
+    schedules.append(make.tiled(groups) if len(groups) > 1 else make.strided())
+    return Program(graph, suffix, dims, (), tuple(schedules))
+
+
+def _groups(graph: Graph, dims: tuple[str, ...]) -> tuple[tuple[str, ...], ...]:
+    """Neighbouring dimensions that the same tensors have, at most `MOST_AXES` groups."""
+    having: dict[str, set[str]] = {dim: set() for dim in dims}
+    for node in graph.nodes:
+        if node.op == "load":
+            for dim, arg in zip(node.attrs["dims"], node.args, strict=False):
+                if arg.op == "index" and arg.dims == (dim,):
+                    having[dim].add(node.attrs["tensor"])
+    for output in graph.outputs:
+        for dim in output.dims:
+            if dim in having:
+                having[dim].add(output.name)
+    groups: list[tuple[str, ...]] = []
+    for dim in dims:
+        if groups and having[groups[-1][-1]] == having[dim]:
+            groups[-1] += (dim,)
+        else:
+            groups.append((dim,))
+    while len(groups) > MOST_AXES:
+        groups[:2] = [groups[0] + groups[1]]
+    return tuple(groups)
 
 
 def _all_alike(graph: Graph, dims: tuple[str, ...]) -> bool:
@@ -56,41 +90,79 @@ class _Maker:
     def flat(self) -> Schedule:
         """One line of elements."""
         sizes = (Argument(("NUMEL",), "axes.total"),)
-        group = Group("axes", self.dims, ("offsets",), (), 0, "inside", "offsets", sizes)
+        group = Group("axes", "axes", self.dims, ("offsets",), (), 0, "inside", "offsets", sizes)
         doc = "A program computes BLOCK neighbouring elements of contiguous tensors."
-        return Schedule("flat", (self._kernel("flat", group, doc),))
+        return Schedule("flat", (self._kernel("flat", (group,), doc),))
 
-    def tiled(self) -> Schedule:
+    def strided(self) -> Schedule:
         """Tiles over the last two of up to four strided axes."""
         sizes = (Argument(("SIZE_0", "SIZE_1", "SIZE_2", "SIZE_3"), "*axes.sizes"),)
         variables = ("axis_0", "axis_1", "axis_2", "axis_3")
         linear = "((axis_0 * SIZE_1 + axis_1) * SIZE_2 + axis_2) * SIZE_3 + axis_3"
         group = Group(
-            "axes", self.dims, variables, ("0", "1", "2", "3"), 2, "inside", linear, sizes
+            "axes", "axes", self.dims, variables, ("0", "1", "2", "3"), 2, "inside", linear, sizes
         )
         doc = "A program computes one tile of the last two axes."
-        return Schedule("tiled", (self._kernel("tiled", group, doc),))
+        return Schedule("tiled", (self._kernel("strided", (group,), doc),))
 
-    def _kernel(self, kind: str, group: Group, doc: str) -> Kernel:
-        layout = Layout(self.graph, (group,))
-        names = Names(taken(self.graph))
+    def tiled(self, groups: tuple[tuple[str, ...], ...]) -> Schedule:
+        """Tiles over the last two groups of dimensions; an outer group is one position."""
+        spare = MOST_AXES - len(groups)
+        made = tuple(
+            self._group(
+                dims, place, 1 + (spare if not place else 0), inner=place >= len(groups) - 2
+            )
+            for place, dims in enumerate(groups)
+        )
+        outer, inner = ("(" + ", ".join(group) + ")" for group in groups[-2:])
+        doc = f"A program computes one tile of {outer} by {inner}."
+        return Schedule("tiled", (self._kernel("tiled", made, doc),))
+
+    def _group(self, dims: tuple[str, ...], place: int, axes: int, *, inner: bool) -> Group:
+        """One group: `axes` is how many strided axes it may be at a call."""
+        plan, total = f"axes_{place}", "_".join(dims)
+        position = total.lower()
+        sizes = [Argument((total,), f"{plan}.total")]
+        variables: tuple[str, ...] = (position,)
+        strides: tuple[str, ...] = (total,)
+        if axes > 1:
+            places = range(axes)
+            variables = tuple(f"{position}_{axis}" for axis in places)
+            strides = tuple(f"{total}_{axis}" for axis in places)
+            inner_sizes = tuple(f"SIZE_{total}_{axis}" for axis in places[1:])
+            sizes.append(Argument(inner_sizes, f"*{plan}.sizes[1:]"))
+        once = 0 if inner and axes == 1 else axes
+        mask = f"in_{position}" if inner else ""
+        return Group(plan, position, dims, variables, strides, once, mask, position, tuple(sizes))
+
+    def _kernel(self, kind: str, walked: tuple[Group, ...], doc: str) -> Kernel:
+        layout = Layout(self.graph, walked)
+        names = Names(taken(self.graph) | {name for group in walked for name in group.names})
         low = Lowering(self.graph, layout, names, Comments(self.line_of), {}, ())
         low.policies = self._policies()
         body = low.emit(low.values(self.graph.outputs))
         for output in self.graph.outputs:
             body += low.store(output)
         tensors = (*(o.name for o in self.graph.operands), *(o.name for o in self.graph.outputs))
+        floats = [param.name for param in self.graph.params if param.kind == "float"]
         return Kernel(
-            f"{self.name}_{kind}", f"elementwise_{kind}", doc, tensors, layout.integers, low.params,
-            layout.offsets, (Sweep((), (), tuple(body), ()),),
-            {"floats": [param.name for param in self.graph.params if param.kind == "float"]},
-        )  # fmt: skip
+            f"{self.name}_{'flat' if kind == 'flat' else 'tiled'}",
+            f"elementwise_{kind}",
+            doc,
+            tensors,
+            layout.integers,
+            low.params,
+            layout.offsets,
+            (Sweep((), (), tuple(body), ()),),
+            {"floats": floats, "groups": walked if kind == "tiled" else ()},
+        )
 
     def _policies(self) -> dict[str, str]:
-        """What every program reads again stays in cache."""
-        wide = len(self.dims)
+        """What many programs read, such as a bias, stays in cache."""
+        if not self.dims:
+            return {}
         return {
             operand.name: "evict_last"
             for operand in self.graph.operands
-            if operand.dims and len(set(operand.dims) & set(self.dims)) < wide
+            if self.dims[-1] in operand.dims and not set(self.dims) <= set(operand.dims)
         }

@@ -1,5 +1,6 @@
 """How a kernel walks over named dimensions: groups of axes, addresses, masks, positions."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from tilegen import errors
@@ -13,6 +14,7 @@ class Group:
 
     Attributes:
         plan: the name of these axes in the launcher's plan.
+        label: names the addresses computed once a program.
         dims: the named dimensions, row-major.
         variables: the kernel's position along each axis.
         strides: suffixes of the stride arguments, one for each axis; empty where every operand
@@ -24,6 +26,7 @@ class Group:
     """
 
     plan: str
+    label: str
     dims: tuple[str, ...]
     variables: tuple[str, ...]
     strides: tuple[str, ...]
@@ -31,6 +34,17 @@ class Group:
     mask: str
     linear: str
     sizes: tuple[Argument, ...]
+
+    @property
+    def total(self) -> str:
+        """The argument that holds how many positions there are."""
+        return self.sizes[0].names[0]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Every name that a kernel uses for it."""
+        sizes = [name for argument in self.sizes for name in argument.names]
+        return (*self.variables, *sizes, self.linear, self.mask)
 
 
 @dataclass
@@ -88,11 +102,14 @@ class Layout:
         masks = [g.mask for g in self.groups if g.mask and set(g.dims) & set(dims)]
         return " & ".join(masks)
 
-    def address(self, tensor: str, at: list[tuple[str, Node | None, str]]) -> str:
+    def address(
+        self, tensor: str, at: list[tuple[str, Node | None, str]], known: Mapping[str, str]
+    ) -> str:
         """The pointer to an element.
 
         `at` gives, for each elementary dimension in memory order, its name, and, where the
-        position is not the kernel's own along it, the node or the text of the position.
+        position is not the kernel's own along it, the node or the text of the position. `known`
+        gives strides that follow from others, by dimension.
         """
         own = [dim for dim, node, text in at if node is None and not text]
         terms = [f"{tensor}_ptr"]
@@ -101,6 +118,8 @@ class Layout:
             blocked = {dim for dim, node, text in at if node is not None or text} & set(group.dims)
             if mine and blocked:
                 terms += [self._term(tensor, dim, self.position(dim)) for dim in mine]
+            elif len(mine) == 1 and group.dims[0] in known and len(group.variables) == 1:
+                terms.append(f"{group.variables[0]} * ({known[group.dims[0]]})")
             elif mine:
                 terms = self._group_terms(tensor, group, terms)
         for dim, node, text in at:
@@ -108,11 +127,16 @@ class Layout:
                 terms.append(self._term(tensor, dim, text))
         return " + ".join(term for term in terms if term)
 
+    def stride(self, tensor: str, dim: str) -> str:
+        """The argument that holds the stride of a tensor along one dimension."""
+        name = f"{tensor}_stride_{dim}"
+        self._strides[(name,)] = Argument((name,), f'call.stride("{tensor}", "{dim}")')
+        return name
+
     def _term(self, tensor: str, dim: str, position: str) -> str:
         if position == "0":
             return ""
-        name = f"{tensor}_stride_{dim}"
-        self._strides[(name,)] = Argument((name,), f'call.stride("{tensor}", "{dim}")')
+        name = self.stride(tensor, dim)
         return name if position == "1" else f"{position} * {name}"
 
     def _group_terms(self, tensor: str, group: Group, terms: list[str]) -> list[str]:
@@ -124,7 +148,7 @@ class Layout:
         self._strides[names] = Argument(names, f'{star}{group.plan}.strides("{tensor}"){tail}')
         pairs = list(zip(group.variables, names, strict=True))
         if group.once:
-            base = f"{tensor}_{group.plan}"
+            base = f"{tensor}_{group.label}"
             self._offsets[base] = Offset(base, terms[0], tuple(pairs[: group.once]))
             terms = [base, *terms[1:]]
         return [*terms, *(f"{variable} * {name}" for variable, name in pairs[group.once :])]

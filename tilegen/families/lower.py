@@ -1,9 +1,9 @@
 """From nodes to the statements of one kernel."""
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from tilegen.analysis.padding import padding
 from tilegen.families import online
@@ -11,9 +11,13 @@ from tilegen.families.layout import Layout, output_places
 from tilegen.families.program import Statement
 from tilegen.ir import types
 from tilegen.ir.graph import Graph, Node, Output, Span
+from tilegen.ir.ops import AND, MULTIPLY
 from tilegen.render.triton import Printer
 
 INLINE = ("const", "param", "size", "index")
+
+#: Names for the values of unnamed nodes, by op.
+WISHES = {"exp": "exps", "and": "valid", "uniform": "uniforms", "cast": "rounded"}
 
 #: Gives the source line of a span.
 LineOf = Callable[[Span], str]
@@ -93,26 +97,48 @@ class Lowering:
         """Statements after which `roots` can be printed; `keep` nodes get variables."""
         nodes = self._pending(roots)
         uses: dict[Node, int] = dict.fromkeys(keep, 2)
-        for node in nodes:
+        last: dict[Node, int] = {}
+        for place, node in enumerate(nodes):
             for arg in node.args:
                 uses[arg] = uses.get(arg, 0) + 1
+                last[arg] = place
+        last |= dict.fromkeys((*roots, *keep), len(nodes))
         statements: list[Statement] = []
-        for node in nodes:
-            if node.op == "param" and node not in self.names:
-                self.bind(node, node.attrs["param"])
-            elif node.op == "size":
-                self.bind(node, self.layout.size(node.attrs["dim"]))
-            elif node.op == "index":
-                self.bind(node, self.layout.position(node.dims[0]))
+        holder: dict[str, Node] = {}
+        for place, node in enumerate(nodes):
+            if node in self.names:
+                continue
+            if node.op in INLINE:
+                self._inline(node)
             elif node.op == "load":
-                statements.append(self._load(node))
-            elif node.op == "reduce":
-                statements.append(self._assign(node, self._reduction(node)))
-            elif node.op == "uniform":
-                statements.append(self._assign(node, self._uniform(node)))
-            elif node.op not in INLINE and (node.name or uses.get(node, 0) > 1):
-                statements.append(self._assign(node, self.printer.text(node)))
+                statements.append(self._load(node, nodes))
+            elif node.op in ("reduce", "uniform") or node.name or uses.get(node, 0) > 1:
+                text = self._computed(node)
+                over = holder.get(node.name)
+                if over is not None and last.get(over, place) <= place:
+                    self.bind(node, self.names[over])
+                else:
+                    self.bind(node, self.free(_wish(node)))
+                if node.name:
+                    holder[node.name] = node
+                statements.append(
+                    Statement("assign", self.names[node], text, comment=self.comments.of(node))
+                )
         return statements
+
+    def _inline(self, node: Node) -> None:
+        """Parameters, sizes and positions are printed where they are used."""
+        if node.op == "param":
+            self.bind(node, node.attrs["param"])
+        elif node.op == "size":
+            self.bind(node, self.layout.size(node.attrs["dim"]))
+        elif node.op == "index":
+            self.bind(node, self.layout.position(node.dims[0]))
+
+    def _computed(self, node: Node) -> str:
+        if node.op == "reduce":
+            return self._reduction(node)
+        return self._uniform(node) if node.op == "uniform" else self.printer.text(node)
 
     def _pending(self, roots: Sequence[Node]) -> list[Node]:
         """What must be computed for `roots`, stopping at what is already a variable."""
@@ -139,40 +165,63 @@ class Lowering:
         ]
         return computed + list(node.args[len(dims) :])
 
-    def _assign(self, node: Node, value: str) -> Statement:
-        if node.name:
-            wish = node.name
-        elif node.op == "reduce":
-            wish = f"row_{node.attrs['monoid']}"
-        else:
-            wish = {"exp": "exps"}.get(node.op, node.op if node.op == "uniform" else f"{node.op}s")
-        name = self.free(wish)
-        self.bind(node, name)
-        return Statement("assign", name, value, comment=self.comments.of(node))
-
-    def _load(self, node: Node) -> Statement:
+    def _load(self, node: Node, pending: Sequence[Node]) -> Statement:
+        """The load of a node; of both halves at once where they lie side by side in memory."""
         tensor: str = node.attrs["tensor"]
-        dims: tuple[str, ...] = node.attrs["dims"]
-        places: list[tuple[str, Node | None, str]] = []
-        for dim, arg in zip(dims, node.args, strict=False):
-            plain = arg.op == "index" and arg.dims == (dim,)
-            places.append((dim, None, "") if plain else (dim, arg, self.printer.text(arg, 8)))
-        pointer = self.layout.address(tensor, places)
+        pair = self._pair(node, pending)
+        fixed = "_".join(str(arg.attrs["value"]) for arg in node.args if arg.op == "const")
+        places = self._places(node)
+        halves = [node]
+        if pair is not None:
+            halves = [part for _, part in sorted(pair.items())]
+            places[-1] = (places[-1][0], None, "0")
+        name = self.free(node.name or tensor) if not fixed or node.name else ""
+        for half in halves:
+            digits = "_".join(str(arg.attrs["value"]) for arg in half.args if arg.op == "const")
+            self.bind(half, name if name and pair is None else self.free(f"{tensor}_{digits}"))
+            self.loaded[half] = None
+        stored = self.graph.operand(tensor).stored
+        known = self._pair_strides(tensor, stored) if pair is not None else {}
+        pointer = self.layout.address(tensor, places, known)
         mask = self.layout.mask(node.dims)
         if node.attrs.get("guarded"):
-            guard = self.printer.text(node.args[-1], 5)
+            guard = self.printer.text(node.args[-1], AND + 1)
             mask = f"{mask} & {guard}" if mask else guard
-        wish = node.name or tensor
-        fixed = [arg.attrs["value"] for arg in node.args if arg.op == "const"]
-        if fixed and not node.name:
-            wish = f"{tensor}_{'_'.join(map(str, fixed))}"
-        name = self.free(wish)
-        self.bind(node, name)
-        self.loaded[node] = None
+        step = self.layout.stride(tensor, places[-1][0]) if pair is not None else ""
         return Statement(
-            "load", name, pointer=pointer, mask=mask, other=self._other(node) if mask else "",
+            "load" if pair is None else "pair",
+            ", ".join(self.names[half] for half in halves),
+            pointer=pointer, mask=mask, other=self._other(node) if mask else "", step=step,
             policy=self.policies.get(tensor, ""), real=node.dtype is types.real,
         )  # fmt: skip
+
+    def _places(self, node: Node) -> list[tuple[str, Node | None, str]]:
+        """Where a load goes along each dimension: its own position, or a computed one."""
+        places: list[tuple[str, Node | None, str]] = []
+        for dim, arg in zip(node.attrs["dims"], node.args, strict=False):
+            plain = arg.op == "index" and arg.dims == (dim,)
+            text = "" if plain else self.printer.text(arg, MULTIPLY + 1)
+            places.append((dim, None, "") if plain else (dim, arg, text))
+        return places
+
+    def _pair(self, node: Node, pending: Sequence[Node]) -> dict[int, Node] | None:
+        """The two loads that take both halves of an innermost dimension of size two."""
+        dims: tuple[str, ...] = node.attrs["dims"]
+        if (
+            not dims
+            or self.graph.dims[dims[-1]].size != 2
+            or node.args[len(dims) - 1].op != "const"
+        ):
+            return None
+        found: dict[int, Node] = {}
+        for other in pending:
+            if other.op == "load" and other.attrs == node.attrs:
+                half = other.args[len(dims) - 1]
+                rest = other.args[: len(dims) - 1] + other.args[len(dims) :]
+                mine = node.args[: len(dims) - 1] + node.args[len(dims) :]
+                if half.op == "const" and rest == mine:
+                    found[half.attrs["value"]] = other
+        return found if sorted(found) == [0, 1] else None
 
     def _other(self, node: Node) -> str:
         if node.dtype.kind == "bool":
@@ -216,7 +265,10 @@ class Lowering:
         for dim, position in zip(dims, positions, strict=True):
             here = self.printer.text(position, 9)
             text = f"({text}) * {self.layout.size(dim)} + {here}" if text else here
-        return f"uniform({self.printer.text(seed)}, {self._row_major(dims, positions) or text})"
+        place = self._row_major(dims, positions) or text
+        if place == "offsets":
+            return f"uniform_line({self.printer.text(seed)}, start, BLOCK)"
+        return f"uniform({self.printer.text(seed)}, {place})"
 
     def _row_major(self, dims: tuple[str, ...], positions: Sequence[Node]) -> str:
         """The position over whole groups, where a draw covers them in order."""
@@ -238,23 +290,59 @@ class Lowering:
 
     def store(self, output: Output, alone: str = "") -> list[Statement]:
         """The stores of an output, where `alone` holds if it is given."""
-        statements = []
-        for places, value in output_places(output):
-            pointer = self.layout.address(output.name, places)
-            if not output.dims and self.layout.groups[0].linear == "rows":
-                pointer = f"{pointer} + rows"
-            masks = [text for text in (self.layout.mask(output.dims), alone) if text]
-            mask = " & ".join(f"({text})" if "=" in text else text for text in masks)
-            text = self.printer.text(value)
-            if output.dtype.kind == "float" or value.dtype.kind == "float":
-                text = f"narrow({text}, {output.name}_ptr.dtype.element_ty)"
-            statements.append(
-                Statement(
-                    "store", value=text, pointer=pointer, mask=mask, comment=self.comments.of(value)
-                )
-            )
-        return statements
+        value = output.value
+        pair = value.op == "stack" and len(value.args) == 2
+        if pair and value.attrs["dim"] == output.dims[-1] and value.args[0].op != "stack":
+            return [self._pair_store(output, value, alone)]
+        return [self._store(output, places, part, alone) for places, part in output_places(output)]
+
+    def _pair_store(self, output: Output, value: Node, alone: str) -> Statement:
+        """Both halves of an innermost dimension of size two, side by side."""
+        *rest, last = output.dims
+        places: list[tuple[str, Node | None, str]] = [(dim, None, "") for dim in rest]
+        halves = ", ".join(self.printer.text(part) for part in value.args)
+        known = self._pair_strides(output.name, output.stored)
+        statement = self._store(output, [*places, (last, None, "0")], value.args[0], alone, known)
+        text = f"narrow(tl.join({halves}), {output.name}_ptr.dtype.element_ty)"
+        step = self.layout.stride(output.name, last)
+        return replace(statement, kind="join", value=text, step=step)
+
+    def _pair_strides(self, tensor: str, stored: tuple[tuple[str, ...], ...]) -> dict[str, str]:
+        """The stride of the dimension outside a pair, where both are one stored dimension.
+
+        It is twice the pair's, and saying so lets the compiler see that pairs lie side by side.
+        """
+        *_, group = stored
+        if len(group) < 2:
+            return {}
+        return {group[-2]: f"2 * {self.layout.stride(tensor, group[-1])}"}
+
+    def _store(
+        self,
+        output: Output,
+        places: list[tuple[str, Node | None, str]],
+        value: Node,
+        alone: str,
+        known: Mapping[str, str] | None = None,
+    ) -> Statement:
+        pointer = self.layout.address(output.name, places, known or {})
+        if not output.dims and self.layout.groups[0].linear == "rows":
+            pointer = f"{pointer} + rows"
+        masks = [text for text in (self.layout.mask(output.dims), alone) if text]
+        mask = " & ".join(f"({text})" if "=" in text else text for text in masks)
+        text = self.printer.text(value)
+        if output.dtype.kind == "float" or value.dtype.kind == "float":
+            text = f"narrow({text}, {output.name}_ptr.dtype.element_ty)"
+        comment = self.comments.of(value)
+        return Statement("store", value=text, pointer=pointer, mask=mask, comment=comment)
 
     def values(self, outputs: Sequence[Output]) -> list[Node]:
         """What the stores of these outputs need."""
         return [value for output in outputs for _, value in output_places(output)]
+
+
+def _wish(node: Node) -> str:
+    """The name that suits a node's variable."""
+    if node.op == "reduce" and not node.name:
+        return f"row_{node.attrs['monoid']}"
+    return node.name or WISHES.get(node.op, "value")

@@ -22,11 +22,16 @@ class Monoid:
         registers: text over {x} and {axis} for a row in registers; empty for composites.
         states: names of the online states.
         starts: their values before the first block.
-        step: text over the states, {x} (a block) and {valid} (its mask): the new states.
+        step: text over the states and {x} (a block): the new states. Where `masked`, also over
+            {valid} (its mask), {held} (how many values of a lane are valid) and {begins} (whether
+            this is the first block), and {x} is not padded with the identity.
         end: text over the states: the states of all lanes together.
         finals: names of the states of a whole row.
         dtype: of the states, as a kernel writes it; empty for that of the operand.
-        masked: whether `step` is given {valid} instead of padded values.
+        masked: see `step`.
+        parts: names of the partial states that programs hand to one another, if they are not
+            those of the lanes; each starts at 0.
+        join: text over the parts: all of them together; `end` if they are the lanes' states.
     """
 
     name: str
@@ -39,6 +44,15 @@ class Monoid:
     finals: tuple[str, ...] = ()
     dtype: str = ""
     masked: bool = False
+    parts: tuple[str, ...] = ()
+    join: str = ""
+
+    @property
+    def handed(self) -> tuple[tuple[str, float], ...]:
+        """The partial states that programs hand to one another, with their starts."""
+        if self.parts:
+            return tuple((part, 0.0) for part in self.parts)
+        return tuple(zip(self.states, self.starts, strict=True))
 
 
 TABLE: dict[str, Monoid] = {
@@ -76,10 +90,12 @@ TABLE: dict[str, Monoid] = {
         Monoid("argmin", math.inf, "arg_min({x}, {index}, {axis})", (), (), "", ""),
         Monoid(
             "variance", 0.0, "",
-            ("mean", "spread", "count"), (0.0, 0.0, 0.0),
-            "welford_step({mean}, {spread}, {count}, {x}, {valid})",
-            "welford_end({mean}, {spread}, {count})",
+            ("shift", "total", "squares", "count"), (0.0, 0.0, 0.0, 0.0),
+            "moments_step({shift}, {total}, {squares}, {count}, {x}, {valid}, {held}, {begins})",
+            "moments_end({shift}, {total}, {squares}, {count})",
             ("row_mean", "row_spread", "row_count"), masked=True,
+            parts=("mean", "spread", "count"),
+            join="moments_join({mean}, {spread}, {count})",
         ),
         Monoid(
             "logsumexp", -math.inf, "",

@@ -4,7 +4,8 @@ All of it is data. Templates print it for Python; another exporter could print i
 language. Expressions are text in the kernel language, made by `render.triton`.
 """
 
-from dataclasses import dataclass, field
+import re
+from dataclasses import dataclass, field, replace
 
 from tilegen.ir.graph import Graph
 
@@ -14,13 +15,14 @@ class Statement:
     """One line of a kernel.
 
     Attributes:
-        kind: load, assign, store, split (a pair into its halves).
-        target: the name assigned; two, joined by a comma, for a split.
+        kind: load, assign, store; pair and join load and store two neighbours at once.
+        target: the name assigned; two, joined by a comma, for a pair.
         value: the expression assigned or stored; empty for a load.
         pointer: address of a load or store.
         mask: which elements of a load or store exist; empty if all do.
         other: what a load gives elsewhere.
-        policy: eviction policy of a load; empty for the default.
+        policy: eviction policy of a load, cache modifier of a store; empty for the default.
+        step: the stride between the two of a pair or join.
         real: whether a load widens to the kernel's float type.
         comment: the line of the spec that this became; empty if it was said before.
     """
@@ -32,6 +34,7 @@ class Statement:
     mask: str = ""
     other: str = ""
     policy: str = ""
+    step: str = ""
     real: bool = False
     comment: str = ""
 
@@ -60,12 +63,30 @@ class Sweep:
         accumulators: the states carried from block to block; empty for the pass that stores.
         body: the statements of one block; empty if the pass was not needed.
         after: the statements that finish the row's statistics and use them.
+        ahead: loads that are issued one block ahead of the body.
+        arrived: how the body's variables take over what was loaded ahead.
+        counts: whether the body asks how many values of a lane are valid, and where it begins.
     """
 
     before: tuple[Statement, ...]
     accumulators: tuple[Accumulator, ...]
     body: tuple[Statement, ...]
     after: tuple[Statement, ...]
+    ahead: tuple[Statement, ...] = ()
+    arrived: tuple[Statement, ...] = ()
+    counts: bool = False
+
+    @property
+    def ahead_next(self) -> tuple[Statement, ...]:
+        """The loads ahead, at the columns of the next block."""
+        return tuple(
+            replace(
+                load,
+                pointer=re.sub(r"\b(cols(?:_[01])?)\b", r"next_\1", load.pointer),
+                mask=re.sub(r"\bin_cols\b", "in_next", load.mask),
+            )
+            for load in self.ahead
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from tilegen.families.names import taken
 from tilegen.families.program import Argument, Kernel, Program, Schedule, Sweep, Workspace
 from tilegen.ir.build import Builder
 from tilegen.ir.graph import Graph, Node, rewrite
-from tilegen.ir.numerics import finalised, in_registers
+from tilegen.ir.numerics import finalised, in_registers, register_states
 from tilegen.ir.passes import share
 
 #: Columns that one program holds in registers: 64 fp32 values for each thread of 16 warps do not
@@ -38,7 +38,7 @@ def plan(graph: Graph, suffix: str, line_of: LineOf) -> Program:
     rows = tuple(dim for dim in _iterated(graph) if dim not in columns)
     make = _Maker(graph, suffix, rows, columns, line_of)
     schedules = [Schedule("block", (make.block(),))]
-    looped = _looped(graph)
+    looped = _looped(_two_passes(graph))
     levels = sweeps.levels(looped)
     depth = max(levels.values())
     notes = []
@@ -51,8 +51,10 @@ def plan(graph: Graph, suffix: str, line_of: LineOf) -> Program:
         kernel = make.loop(looped)
         passes = sum(bool(sweep.body) for sweep in kernel.sweeps)
         schedules.append(Schedule("loop", (kernel,), passes))
+        single = _looped(graph)
+        depth = max(sweeps.levels(single).values())
         if depth == 1:
-            schedules.append(make.split(looped))
+            schedules.append(make.split(single))
         else:
             notes.append(f"no split rows: {depth} reductions depend on one another")
     return Program(graph, suffix, rows, columns, tuple(schedules), notes=tuple(notes))
@@ -83,6 +85,30 @@ def _columns(graph: Graph) -> tuple[str, ...]:
         merged = ", ".join(graph.ordered(first))
         raise errors.Unschedulable(f"a reduction over three or more dimensions ({merged})")
     return graph.ordered(first)
+
+
+def _two_passes(graph: Graph) -> Graph:
+    """Variances as the mean square of the centred row, in a sweep of its own.
+
+    The sweep reads the row from L1 or L2, and costs less than moments that are updated online:
+    0.93 of the copy rate against 0.87 for layernorm at 16384x8192 on an H200.
+    """
+
+    def rule(node: Node) -> Node | None:
+        if node.op != "state" or node.args[0].attrs.get("monoid") != "variance":
+            return None
+        found = register_states(Builder(graph.dims, node.span), node.args[0], states)
+        position: int = node.attrs["position"]
+        return found[position]
+
+    def finish(node: Node) -> Node | None:
+        if node.op != "reduce" or node.attrs["monoid"] != "variance":
+            return None
+        build = Builder(graph.dims, node.span)
+        return finalised(build, node, register_states(build, node, states))
+
+    states: dict[Node, tuple[Node, ...]] = {}
+    return share(rewrite(rewrite(graph, rule), finish))
 
 
 def _looped(graph: Graph) -> Graph:
@@ -132,14 +158,18 @@ class _Maker:
             Argument((self.row_total,), "rows.total"),
             Argument(("ROWS_1", "ROWS_2"), "*rows.sizes[1:]"),
         )
-        return Group("rows", self.rows, names, names, 3, mask, "rows", sizes if self.rows else ())
+        return Group(
+            "rows", "rows", self.rows, names, names, 3, mask, "rows", sizes if self.rows else ()
+        )
 
     def _column_group(self) -> Group:
         if len(self.columns) == 1:
             sizes = (Argument((self.column_total,), "cols.total"),)
-            return Group("cols", self.columns, ("cols",), ("col",), 0, "in_cols", "cols", sizes)
+            return Group(
+                "cols", "cols", self.columns, ("cols",), ("col",), 0, "in_cols", "cols", sizes
+            )
         return Group(
-            "cols", self.columns, ("cols_0", "cols_1"), ("col_0", "col_1"), 0, "in_cols",
+            "cols", "cols", self.columns, ("cols_0", "cols_1"), ("col_0", "col_1"), 0, "in_cols",
             "cols_0 * COLS_1 + cols_1", (Argument(("COLS_0", "COLS_1"), "*cols.sizes"),),
         )  # fmt: skip
 
@@ -180,7 +210,7 @@ class _Maker:
         """Rows in registers."""
         graph = in_registers(self.graph)
         low = self.lowering(graph, "in_rows")
-        low.policies = sweeps.policies(graph, self.rows, self.columns, last=True)
+        low.policies = sweeps.shared_policies(graph, self.rows, self.columns)
         body = low.emit(low.values(graph.outputs))
         for output in graph.outputs:
             body += low.store(output)

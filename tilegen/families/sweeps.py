@@ -1,6 +1,8 @@
 """Passes over a wide row: which reductions each makes, and what it keeps for the next."""
 
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from tilegen.families import online
 from tilegen.families.lower import INLINE, Lowering
@@ -17,17 +19,29 @@ def levels(graph: Graph) -> dict[Node, int]:
     return {node: level for node, level in depth.items() if node.op == "reduce"}
 
 
+def shared_policies(
+    graph: Graph, rows: tuple[str, ...], columns: tuple[str, ...]
+) -> dict[str, str]:
+    """What all rows read, such as weights, stays in cache."""
+    return {
+        operand.name: "evict_last"
+        for operand in graph.operands
+        if set(operand.dims) & set(columns) and not set(operand.dims) & set(rows)
+    }
+
+
 def policies(
     graph: Graph, rows: tuple[str, ...], columns: tuple[str, ...], *, last: bool
 ) -> dict[str, str]:
-    """Eviction policies: what is shared by rows stays in cache, a row until its last sweep."""
-    found = {}
+    """A row that is read again stays in cache until its last sweep.
+
+    Without these hints a sweep over 32,000 columns loses a tenth of its speed on an H200. A row
+    that is read once gets none: there `evict_first` costs 2 to 3 percent.
+    """
+    found = shared_policies(graph, rows, columns)
     for operand in graph.operands:
-        wide = set(operand.dims) & set(columns)
-        if wide and set(operand.dims) & set(rows):
+        if set(operand.dims) & set(columns) and set(operand.dims) & set(rows):
             found[operand.name] = "evict_first" if last else "evict_last"
-        elif wide:
-            found[operand.name] = "evict_last"
     return found
 
 
@@ -40,66 +54,109 @@ def all_sweeps(low: Lowering, rows: tuple[str, ...]) -> tuple[Sweep, ...]:
     """The sweeps of a kernel that goes over whole rows."""
     depth = levels(low.graph)
     last = max(depth.values())
-    stores = [o for o in low.graph.outputs if is_wide(o.value, low.columns)]
+    again = any(is_wide(output.value, low.columns) for output in low.graph.outputs) or last > 1
+    early = _early_loads(low)
     passes = []
     for level in range(1, last + 1):
-        final = level == last and not stores
-        low.policies = policies(low.graph, rows, low.columns, last=final)
+        low.policies = shared_policies(low.graph, rows, low.columns)
+        if again:
+            low.policies = policies(low.graph, rows, low.columns, last=False)
         sweep, _ = _reducing(low, [node for node, at in depth.items() if at == level])
-        passes.append(sweep)
+        passes.append(_ahead(sweep, low, rows))
+    passes[0] = replace(passes[0], before=(*early, *passes[0].before))
     low.policies = policies(low.graph, rows, low.columns, last=True)
     passes.append(_storing(low, low.graph.outputs))
     return tuple(passes)
 
 
+def _early_loads(low: Lowering) -> list[Statement]:
+    """Loads on whole rows that need no statistic, ahead of the sweeps that hide their latency."""
+    narrow = [o for o in low.graph.outputs if not is_wide(o.value, low.columns)]
+    nodes = topological(tuple(low.values(narrow)))
+    known = [node for node in nodes if node.op == "load" and not is_wide(node, low.columns)]
+    loads = [n for n in known if not any(part.op == "reduce" for part in topological((n,)))]
+    return low.emit(loads, keep=loads)
+
+
 def partial_sweep(low: Lowering) -> tuple[Sweep, tuple[Accumulator, ...]]:
-    """The sweep over a chunk, ending in the stores of its states."""
-    low.policies = policies(low.graph, (), low.columns, last=False)
-    sweep, states = _reducing(low, list(levels(low.graph)))
-    ends = [statement.target.split(", ") for statement in sweep.after]
-    finals = [name for names in ends for name in names]
+    """The sweep over a chunk, ending in the stores of its partial states."""
+    low.policies = {}
+    sweep, handed = _reducing(low, list(levels(low.graph)))
+    finals = [name for statement in sweep.after for name in statement.target.split(", ")]
     stores = tuple(
         Statement("store", value=final, pointer=f"partial_{state.name}_ptr + rows * SPLITS + split")
-        for final, state in zip(finals, states, strict=True)
+        for final, state in zip(finals, handed, strict=True)
     )
-    return Sweep(sweep.before, sweep.accumulators, sweep.body, (*sweep.after, *stores)), states
+    return replace(sweep, after=(*sweep.after, *stores)), handed
 
 
-def finishing_sweep(low: Lowering, states: tuple[Accumulator, ...]) -> Sweep:
+def finishing_sweep(low: Lowering, handed: tuple[Accumulator, ...]) -> Sweep:
     """What follows once the partial states of a row lie in a column of lanes each."""
-    low.policies = policies(low.graph, (), low.columns, last=True)
-    for state in states:
+    low.policies = {}
+    for state in handed:
         low.free(state.name)
-    remaining = iter(states)
+    remaining = iter(handed)
     ends = []
     for node in levels(low.graph):
         monoid = online.TABLE[node.attrs["monoid"]]
-        names = tuple(next(remaining).name for _ in monoid.states)
-        ends.append(_end(low, node, names))
-    sweep = _storing(low, low.graph.outputs, alone="split == 0")
-    return Sweep((*ends, *sweep.before), (), sweep.body, sweep.after)
+        names = {part: next(remaining).name for part, _ in monoid.handed}
+        ends.append(_end(low, node, (monoid.join or monoid.end).format(**names)))
+    sweep = _storing(low, low.graph.outputs, alone="leads")
+    return replace(sweep, before=(*ends, *sweep.before))
 
 
 def _reducing(low: Lowering, reduces: Sequence[Node]) -> tuple[Sweep, tuple[Accumulator, ...]]:
-    """One pass that takes in these reductions."""
+    """One pass that takes in these reductions, and the partial states that it could hand on."""
     before = _hoist(low, [node.args[0] for node in reduces])
-    carried: list[tuple[Node, tuple[str, ...]]] = []
+    carried: list[tuple[Node, dict[str, str]]] = []
     accumulators: list[Accumulator] = []
+    handed: list[Accumulator] = []
     for node in reduces:
         monoid = online.TABLE[node.attrs["monoid"]]
-        names = tuple(low.free(name) for name in monoid.states)
         kind = {"float": "FLOAT", "int": "tl.int64", "bool": "tl.int32"}[node.dtype.kind]
         dtype = monoid.dtype or kind
-        accumulators += [
-            Accumulator(name, _start(start, dtype), dtype)
-            for name, start in zip(names, monoid.starts, strict=True)
-        ]
+        names = {state: low.free(state) for state in monoid.states}
+        for state, start in zip(monoid.states, monoid.starts, strict=True):
+            accumulators.append(Accumulator(names[state], _start(start, dtype), dtype))
+        for part, start in monoid.handed:
+            name = names.get(part) or low.free(part)
+            handed.append(Accumulator(name, _start(start, dtype), dtype))
         carried.append((node, names))
     with low.scope():
         body = low.emit([node.args[0] for node in reduces])
         body += [_step(low, node, names) for node, names in carried]
-    after = [_end(low, node, names) for node, names in carried]
-    return Sweep(tuple(before), tuple(accumulators), tuple(body), tuple(after)), tuple(accumulators)
+    after = []
+    for node, names in carried:
+        after.append(_end(low, node, online.TABLE[node.attrs["monoid"]].end.format(**names)))
+    masked = any(online.TABLE[node.attrs["monoid"]].masked for node in reduces)
+    sweep = Sweep(tuple(before), tuple(accumulators), tuple(body), tuple(after), counts=masked)
+    return sweep, tuple(handed)
+
+
+def _ahead(sweep: Sweep, low: Lowering, rows: tuple[str, ...]) -> Sweep:
+    """The sweep with the loads of a row issued one block ahead of their use.
+
+    Two to five percent of the copy rate on an H200, most for the widest rows.
+    """
+    ahead: list[Statement] = []
+    arrived: list[Statement] = []
+    body: list[Statement] = []
+    for statement in sweep.body:
+        names = set(re.findall(r"[A-Za-z_]\w*", statement.pointer))
+        streamed = statement.kind == "load" and statement.mask == "in_cols"
+        wide = any(set(o.dims) & set(rows) for o in low.graph.operands if o.name in _base(names))
+        if not streamed or not wide or names & {s.target for s in sweep.body}:
+            body.append(statement)
+            continue
+        ahead.append(replace(statement, target=f"next_{statement.target}", real=False))
+        value = f"next_{statement.target}" + (".to(FLOAT)" if statement.real else "")
+        arrived.append(Statement("assign", statement.target, value))
+    return replace(sweep, ahead=tuple(ahead), arrived=tuple(arrived), body=tuple(body))
+
+
+def _base(names: set[str]) -> set[str]:
+    """The operands whose row addresses are among these names."""
+    return {name.removesuffix("_rows") for name in names if name.endswith("_rows")}
 
 
 def _start(value: float, dtype: str) -> str:
@@ -109,19 +166,18 @@ def _start(value: float, dtype: str) -> str:
     return f'float("{value}")' if abs(value) == float("inf") else repr(value)
 
 
-def _step(low: Lowering, node: Node, names: tuple[str, ...]) -> Statement:
+def _step(low: Lowering, node: Node, names: Mapping[str, str]) -> Statement:
     monoid = online.TABLE[node.attrs["monoid"]]
-    if monoid.masked:
-        x = low.printer.text(node.args[0])
-    else:
+    x = low.printer.text(node.args[0])
+    if not monoid.masked:
         x = low.operand_of(node, monoid.identity)
-    states = dict(zip(monoid.states, names, strict=True))
-    text = monoid.step.format(x=x, valid=low.layout.mask(low.columns), **states)
-    return Statement("assign", ", ".join(names), text, comment=low.comments.of(node))
+    valid = low.layout.mask(low.columns)
+    text = monoid.step.format(x=x, valid=valid, held="held", begins="begins", **names)
+    return Statement("assign", ", ".join(names.values()), text, comment=low.comments.of(node))
 
 
-def _end(low: Lowering, node: Node, names: tuple[str, ...]) -> Statement:
-    """Join the lanes; from here on the reduction is a variable."""
+def _end(low: Lowering, node: Node, text: str) -> Statement:
+    """Join the states of a row; from here on the reduction is a variable."""
     monoid = online.TABLE[node.attrs["monoid"]]
     wishes = (node.name,) if node.name and len(monoid.finals) == 1 else monoid.finals
     finals = tuple(low.free(wish) for wish in wishes)
@@ -130,7 +186,6 @@ def _end(low: Lowering, node: Node, names: tuple[str, ...]) -> Statement:
     for part in low.graph.nodes:
         if part.op == "state" and part.args[0] is node:
             low.bind(part, finals[part.attrs["position"]])
-    text = monoid.end.format(**dict(zip(monoid.states, names, strict=True)))
     return Statement("assign", ", ".join(finals), text)
 
 
@@ -143,7 +198,7 @@ def _storing(low: Lowering, outputs: Sequence[Output], alone: str = "") -> Sweep
     with low.scope():
         body = low.emit(low.values(wide))
         for output in wide:
-            body += low.store(output)
+            body += [replace(store, policy=".cs") for store in low.store(output)]
     after = low.emit(low.values(narrow))
     for output in narrow:
         after += low.store(output, alone if wide else "")

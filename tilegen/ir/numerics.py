@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from tilegen.ir.build import Builder
-from tilegen.ir.graph import Graph, Node, rewrite
+from tilegen.ir.graph import Graph, Node, rewrite, topological
 from tilegen.ir.passes import share
 
 
@@ -64,6 +64,33 @@ def share_moments(graph: Graph) -> Graph:
     return share(rewrite(graph, rule))
 
 
+def multiply_by_reciprocals(graph: Graph) -> Graph:
+    """A division of every element by one value of its row is a product with its reciprocal."""
+    exact = {
+        arg.span
+        for node in graph.nodes
+        if node.op in ("round", "floor") or (node.op == "cast" and node.attrs["to"].bits in (8, 32))
+        for arg in node.args
+    }
+
+    def rule(node: Node) -> Node | None:
+        if node.op != "div" or node.span in exact or node.dtype.kind != "float":
+            return None
+        x, divisor = node.args
+        if len(divisor.dims) >= len(node.dims) or not _measured(divisor):
+            return None
+        build = Builder(graph.dims, node.span)
+        reciprocal = build.op("div", build.const(1.0), divisor)
+        return replace(build.op("mul", x, reciprocal), name=node.name)
+
+    return share(rewrite(graph, rule))
+
+
+def _measured(node: Node) -> bool:
+    """Whether a value is made of data, not of parameters alone."""
+    return any(part.op in ("reduce", "state", "load") for part in topological((node,)))
+
+
 def in_registers(graph: Graph) -> Graph:
     """Composite reductions as the plain ones that a row in registers allows.
 
@@ -77,7 +104,7 @@ def in_registers(graph: Graph) -> Graph:
         build = Builder(graph.dims, node.span)
         if node.op == "state":
             position: int = node.attrs["position"]
-            return _register_states(build, node.args[0], states)[position]
+            return register_states(build, node.args[0], states)[position]
         if node.op != "reduce" or node.attrs["monoid"] != "mean":
             return None
         total = build.reduce("sum", node.args[0], node.attrs["over"])
@@ -91,7 +118,7 @@ def named(node: Node, name: str) -> Node:
     return replace(node, name=name)
 
 
-def _register_states(
+def register_states(
     build: Builder, node: Node, states: dict[Node, tuple[Node, ...]]
 ) -> tuple[Node, ...]:
     """The states of a reduction, by plain reductions over the whole row."""
@@ -120,7 +147,7 @@ def _finalise(graph: Graph, states: dict[Node, tuple[Node, ...]]) -> Graph:
         if node.op != "reduce" or node.attrs["monoid"] not in ("variance", "logsumexp"):
             return None
         build = Builder(graph.dims, node.span)
-        found = _register_states(build, node, states)
+        found = register_states(build, node, states)
         return finalised(build, node, found)
 
     return rewrite(graph, rule)
@@ -148,6 +175,13 @@ REWRITES: tuple[Rewrite, ...] = (
         "mean and variance of one value over the same dimensions",
         "Welford's states hold the mean",
         share_moments,
+    ),
+    Rewrite(
+        "multiply_by_reciprocals",
+        "the divisor is one value for many elements, and no rounding to integers or fp8 follows",
+        "a division costs a reciprocal and several products for each element; the product is at "
+        "most one unit in the last place further off",
+        multiply_by_reciprocals,
     ),
 )
 

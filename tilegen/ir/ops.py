@@ -189,7 +189,7 @@ _SELECTION = (
 )  # fmt: skip
 
 _FUNCTIONS = (
-    Op("exp", 1, "real", "tl.exp({0})", "torch.exp({0})", _exp, special=1),
+    Op("exp", 1, "real", "exp({0})", "torch.exp({0})", _exp, special=1),
     Op(
         "exp2", 1, "real", "tl.exp2({0})", "torch.exp2({0})",
         _overflowing(lambda a: 2.0**a), special=1,
@@ -211,7 +211,7 @@ _FUNCTIONS = (
     ),
     Op("tanh", 1, "real", "tanh({0})", "torch.tanh({0})", math.tanh, special=2, flops=4),
     Op(
-        "sigmoid", 1, "real", "tl.sigmoid({0})", "torch.sigmoid({0})",
+        "sigmoid", 1, "real", "sigmoid({0})", "torch.sigmoid({0})",
         lambda a: 1 / (1 + _exp(-a)),
         special=2, flops=3,
     ),

@@ -47,7 +47,7 @@ def resolve_takes(graph: Graph) -> Graph:
         )  # fmt: skip
         moved = _substitute(source, dim, position, inside, build, {})
         if moved.op == "load":
-            return moved
+            return replace(moved, name=node.name)
         return build.op("where", inside, moved, build.zero(source.dtype))
 
     return rewrite(graph, rule)

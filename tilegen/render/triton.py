@@ -29,7 +29,7 @@ class Printer:
         row = TABLE[node.op]
         if row.level == CALL:
             args = [self.text(arg, 0) for arg in node.args]
-            if row.triton.startswith("tl.") and len(args) == 1 and _is_scalar(node.args[0]):
+            if len(args) == 1 and _is_scalar(node.args[0]):
                 args = [f"tl.cast({args[0]}, FLOAT)"]
             return row.triton.format(*args), CALL
         if row.arity == 1:
