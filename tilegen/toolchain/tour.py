@@ -169,7 +169,12 @@ def where() -> str:
 def rows(stops: Sequence[Stop]) -> Iterator[tuple[str, ...]]:
     """The cells of the tour's table."""
     for stop in stops:
-        cells: tuple[str, ...] = (stop.op, stop.shapes, stop.against, stop.complaint or f"{stop.error:.1e}")
+        cells: tuple[str, ...] = (
+            stop.op,
+            stop.shapes,
+            stop.against,
+            stop.complaint or f"{stop.error:.1e}",
+        )
         if stop.ms is not None and stop.eager_ms is not None:
             cells += (f"{stop.ms:.3f}", f"{stop.eager_ms:.3f}")
         yield cells
