@@ -211,3 +211,30 @@ def test_the_row_of_a_gpu(runtime, monkeypatch, device, capability, shared, hip,
     monkeypatch.setattr(torch.cuda, "get_device_properties", lambda device: properties)
     found = runtime.target_of(torch.device("cuda", 0))
     assert (found.name, found.multiprocessors) == (row, 77)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "row", "name"),
+    [
+        (torch.float8_e4m3fn, "a100", "fp8e4m3 is not supported on sm_80 (a100)"),
+        (torch.float8_e4m3fn, "rtx3090", "fp8e4m3 is not supported on sm_86 (rtx3090)"),
+        (torch.float8_e4m3fn, "h200", None),
+        (torch.float8_e5m2, "a100", None),
+        (torch.bfloat16, "a100", None),
+    ],
+)
+def test_a_type_that_the_gpu_lacks_is_a_clear_error(planned, runtime, dtype, row, name):
+    def plan(call):
+        return runtime.Launch()
+
+    x = torch.zeros(2, 2, dtype=dtype)
+    made, _ = planned(plan, {"x": (("A", "B"), x)}, output=("A", "B"))
+    made.prepare(runtime.Choices())  # on a CPU every type is there
+    made.device = torch.device("cuda", 0)
+    made.target = next(target for target in runtime.TARGETS if target.name == row)
+    if name is None:
+        made.prepare(runtime.Choices())
+        return
+    with pytest.raises(TypeError) as raised:
+        made.prepare(runtime.Choices())
+    assert f"op: x is torch.float8_e4m3fn, but {name}" in str(raised.value)

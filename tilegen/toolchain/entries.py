@@ -75,9 +75,8 @@ def _of_variant(
         given = _arguments(module, runtime, element_size, key, "block", 4096)
         choices = runtime.Choices(schedule=schedule)
         launch = _plan(module, runtime, given, target).launch(choices)
-        name = launch.steps[0].kernel.__name__.removeprefix(f"_{module.OP.name}_")
-        if not name.startswith(ending):  # a plan without this schedule takes another
-            continue
+        if not launch.steps[0].kernel.__name__.endswith(f"_{ending}"):
+            continue  # a plan without this schedule takes another
         for at, space in enumerate(choices.spaces):
             for config in space:
                 chosen = (*choices.chosen[:at], config, *choices.chosen[at + 1 :])
