@@ -144,7 +144,7 @@ def _render(specs: Path, out: Path, targets: Sequence[Target], watch: "Watch") -
     if PACKAGE in old_files or _may_write_package(out / PACKAGE):
         files[PACKAGE] = PACKAGE_TEXT
 
-    entries = {op.traced.name: entry(op) for op in built}
+    entries = {op.traced.name: entry(op, targets) for op in built}
     kept = {
         name: item
         for name, item in old.get("ops", {}).items()

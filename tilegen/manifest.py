@@ -4,16 +4,18 @@ It is JSON with a stable order, so that a diff shows what changed and nothing el
 """
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from tilegen.build import BuiltOp
 from tilegen.render.context import RenderedVariant
 from tilegen.render.module import short_hash
+from tilegen.schedule.record import manifest_entry
+from tilegen.targets import Target
 from tilegen.version import VERSION
 
 
-def entry(op: BuiltOp) -> dict[str, Any]:
+def entry(op: BuiltOp, targets: Sequence[Target]) -> dict[str, Any]:
     """What the manifest says of one op, besides its file's hash."""
     return {
         "spec": op.loaded.shown,
@@ -21,6 +23,7 @@ def entry(op: BuiltOp) -> dict[str, Any]:
         "file": module_file(op.traced.name),
         "family": op.traced.spec.family,
         "variants": [_variant(variant) for variant in op.variants],
+        **manifest_entry(op, targets),
     }
 
 

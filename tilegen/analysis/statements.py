@@ -70,7 +70,9 @@ _HELPERS: dict[str, tuple[tuple[Shape, int, int], ...]] = {
     "moments_step": ((Shape.ELEMENT, 4, 0), (Shape.LANE, 4, 0)),
     "moments_end": ((Shape.LANE, 12, 1), (Shape.ROW, 1, 1)),
     "moments_join": ((Shape.LANE, 7, 0), (Shape.ROW, 1, 1)),
-    "uniform": ((Shape.ELEMENT, 60, 0),),  # Philox 4x32: ten rounds of two products
+    # Philox 4x32: ten rounds of two wide products, two sums and four xors make four words.
+    "uniform": ((Shape.ELEMENT, 110, 0),),
+    "uniform_line": ((Shape.ELEMENT, 30, 0),),
 }
 
 #: Joins of values along a row.
@@ -111,6 +113,8 @@ class _Reader:
         self.shapes = dict(_SHAPES)
         if kernel.template == "row_block" and kernel.facts.get("column_axes") == 2:
             self.shapes["cols_0"] = Shape.ELEMENT
+        elif kernel.facts.get("column_axes") == 2:
+            self.shapes["cols_0"] = Shape.LANE  # a lane lies in one row of the block
         rowwise = kernel.template.startswith("row_")
         self.shapes |= dict.fromkeys(self.bases, Shape.ROW if rowwise else Shape.ONE)
         groups = kernel.facts.get("groups")
@@ -250,6 +254,8 @@ class _Reader:
                 self._add(at, flops, special)
             self.reductions += name in _REDUCTIONS
             step = name.endswith("_step")
+            if name.startswith("uniform"):
+                return Shape.ELEMENT
             return Shape.LANE if step else Shape.ROW if name in _REDUCTIONS else shape
         if name == "tl.where" and isinstance(node.args[0], ast.Name) and node.args[0].id in _MASKS:
             return shape

@@ -9,6 +9,7 @@ from typing import Any
 
 import jinja2
 
+from tilegen.analysis.facts import facts
 from tilegen.paths import template_folder
 from tilegen.render.context import RenderedVariant, module_context
 from tilegen.render.environment import environment
@@ -35,7 +36,7 @@ def render_module(
         "spec_path": loaded.shown,
         "spec_hash": short_hash(traced.source.text),
         "template_hash": template_hash(folder),
-        "facts": [],
+        "facts": facts(programs[0], traced.variants[0].graph, targets),
     }
     text = _environment(folder).get_template("module.py.jinja").render(context)
     return _import_names(text, folder)

@@ -106,13 +106,16 @@ def shared_bytes(
     The compiler needs no more (tests compare), and less where a row lies in one warp.
     """
     word = word_of(size)
-    if demand.kind in ("flat", "tiled"):
+    if demand.kind == "flat":
         return 0
+    if demand.kind == "tiled":
+        return word * tile  # what a tensor contiguous along the other axis goes through
     if demand.kind == "block":
         rows = word * tile * size // (target.warp_size * VECTOR_BYTES)
         return max(word * warps, rows, word * tile // 2 if demand.shared_row else 0)
     pipeline = (stages - 1) * tile * size * demand.work.tiles if target.async_copy else 0
-    return max(word * warps, pipeline)
+    lanes = word * tile * size // VECTOR_BYTES  # one state may change its layout
+    return max(word * warps, lanes, pipeline)
 
 
 def registers(demand: Demand, target: Target, size: int, tile: int, warps: int, stages: int) -> int:

@@ -27,6 +27,10 @@ PLAIN_KEPT: Final = 2
 #: other holds the row.
 WIDEST_BLOCK: Final = 32_768
 
+#: Elements of a tile that a thread works on: 64 did not spill when measured, 128 did; and what a
+#: thread does one after the other, other warps cannot hide.
+MOST_ELEMENTS: Final = 64
+
 WARPS: Final = {
     "flat": (1, 2, 4, 8), "tiled": (1, 2, 4, 8), "block": (1, 2, 4, 8, 16, 32),
     "loop": (4, 8, 16, 32),
@@ -136,6 +140,8 @@ def _refusal(
         return f"threads: {threads} of at most {target.max_threads_per_program}"
     if tile * size < threads * min(VECTOR_BYTES, 8 * size):
         return f"loads: {tile * size // threads} bytes a thread, too few for a wide one"
+    if tile > MOST_ELEMENTS * threads:
+        return f"elements: {tile // threads} a thread of at most {MOST_ELEMENTS}"
     most = limits(demand, target, size, warps, stages)
     if tile > most.registers:
         return (
@@ -154,7 +160,9 @@ def _last_resort(found: Sequence[Verdict]) -> list[Verdict]:
     for tile in TILES["block"]:
         if widest < tile <= WIDEST_BLOCK:
             spilling = [
-                v for v in found if v.config["TILE"] == tile and v.reason.startswith("registers")
+                v
+                for v in found
+                if v.config["TILE"] == tile and v.reason.split(":")[0] in ("registers", "elements")
             ]
             saved.append(min(spilling, key=lambda v: (v.registers, v.config["num_warps"])))
     return saved
@@ -225,4 +233,4 @@ def outranked(demand: Demand, key: Key, verdict: Verdict) -> str:
     at = min(range(len(ratios)), key=lambda place: ratios[place])
     rows, columns = SHAPES[demand.kind][at]
     shape = f"{columns} elements" if demand.kind in ("flat", "tiled") else f"{rows}x{columns}"
-    return f"rank: {ratios[at]:.3f} times the best predicted time where it comes nearest ({shape})"
+    return f"rank: at most {1 / ratios[at]:.3f} of the best predicted speed (at {shape})"

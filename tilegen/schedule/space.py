@@ -156,4 +156,5 @@ def _text(values: Values) -> str:
 def _note(demand: Demand, values: Values, served: Sequence[Key]) -> str:
     """The most shared memory that the config takes for any key that it serves."""
     found = {v.shared for key in served for v in considered(demand, key) if v.values == values}
-    return f"{'at most ' if demand.kind == 'block' else ''}{max(found)} B shared"
+    exact = demand.kind == "flat" or dict(values).get("num_stages", 1) > 1
+    return f"{'' if exact else 'at most '}{max(found)} B shared"

@@ -1,0 +1,331 @@
+"""Why an op's module is as it is: its roofline, its search space, and what was refused."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from tilegen.analysis.cost import Cost, Floor, cost, floor, plain, value
+from tilegen.analysis.eager import eager
+from tilegen.analysis.facts import representative
+from tilegen.build import BuiltOp
+from tilegen.families.program import Program, Schedule
+from tilegen.ir import types
+from tilegen.records import Records
+from tilegen.schedule.budgets import registers
+from tilegen.schedule.config import next_power_of_2
+from tilegen.schedule.demand import Demand, demands, work_of
+from tilegen.schedule.predict import (
+    block_cost,
+    flat_cost,
+    loop_cost,
+    programs_resident,
+    split_cost,
+)
+from tilegen.schedule.search import Key, Verdict
+from tilegen.schedule.space import keys, verdicts
+from tilegen.targets import TARGETS, Target
+
+
+@dataclass(frozen=True, slots=True)
+class ScheduleFacts:
+    """One way to compute an op at the given sizes.
+
+    Attributes:
+        kind: of the schedule.
+        read_again: bytes that later passes read once more.
+        passes: over the rows.
+        flops: of this schedule.
+        special: special functions among them.
+        microseconds: predicted, of its best kept config; None if none can hold a row.
+        config: that config.
+    """
+
+    kind: str
+    read_again: float
+    passes: int
+    flops: float
+    special: float
+    microseconds: float | None
+    config: str
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigFacts:
+    """One config of the search space.
+
+    Attributes:
+        kind: of the schedule.
+        config: its values.
+        shared: predicted bytes of shared memory of a program.
+        registers: predicted registers of a thread.
+        programs: of it that an SM runs at once.
+        occupancy: warps of an SM in use, as a share.
+        verdict: `kept`, or why it was rejected.
+        compiled: by Triton version, what the compiler said: registers, shared memory, spilled bytes.
+    """
+
+    kind: str
+    config: str
+    shared: int
+    registers: int
+    programs: int
+    occupancy: float
+    verdict: str
+    compiled: dict[str, dict[str, Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """What `tilegen explain` tells of one variant of an op, on one target."""
+
+    op: str
+    variant: str
+    target: str
+    dtype: str
+    sizes: dict[str, int]
+    formulas: dict[str, str]
+    traffic: float
+    flops: float
+    special: float
+    intensity: float
+    bound: str
+    floor_microseconds: float
+    floor_datasheet_microseconds: float
+    eager_kernels: int
+    eager_traffic: float
+    schedules: tuple[ScheduleFacts, ...]
+    choice: str
+    space: tuple[ConfigFacts, ...]
+    notes: tuple[str, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """As plain data."""
+        return asdict(self)
+
+    def text(self, *, rejected: bool = True) -> str:
+        """For a terminal: lines of at most 100 columns, without colours."""
+        return "\n".join(_lines(self, rejected)) + "\n"
+
+
+def explain(
+    op: BuiltOp,
+    sizes: Mapping[str, int],
+    target: Target,
+    dtype: str = "bf16",
+    records: Records | None = None,
+    variant: int = 0,
+    targets: Sequence[Target] = TARGETS,
+) -> Explanation:
+    """Explain one variant of an op.
+
+    Args:
+        op: a built op.
+        sizes: of its dimensions; those that are missing get usual ones.
+        target: a GPU.
+        dtype: of its floats, in the names of the spec language.
+        records: what the compiler said, by `tilegen.records.read`.
+        variant: which combination of specialising arguments; the first by default.
+        targets: those that the module was built for.
+
+    Raises:
+        ValueError: an unknown dimension, a size below 1, or no such floating dtype.
+    """
+    program = op.variants[variant].program
+    graph = program.graph
+    for name, given in sizes.items():
+        if name not in graph.dims or given < 1:
+            known = ", ".join(graph.dims)
+            raise ValueError(f"{graph.name}: no size {name} = {given}; its dimensions are {known}")
+    size = _bytes(dtype)
+    here = {**representative(program), **sizes}
+    costs = [cost(program, schedule) for schedule in program.schedules]
+    by_op = eager(op.traced.variants[variant].graph)
+    first = costs[0]
+    moved, flops, special = (
+        value(e, here, size) for e in (first.traffic, first.flops, first.special)
+    )
+    least: Floor = floor(moved, flops, special, target)
+    asked = demands([v.program for v in op.variants])
+    table = keys(tuple(dict.fromkeys((*targets, target))))
+    row = next(k for k in table if (k.target.architecture, k.size) == (target.architecture, size))
+    spaces = {kind: verdicts(demand, row, table) for kind, demand in asked.items()}
+    key = Key(target, size)
+    schedules = tuple(
+        _schedule(program, schedule, one, spaces, key, here)
+        for schedule, one in zip(program.schedules, costs, strict=True)
+    )
+    timed = [s for s in schedules if s.microseconds is not None]
+    chosen = min(timed, key=lambda s: s.microseconds or 0.0) if timed else None
+    found = records or {}
+    space = tuple(
+        _config(asked[kind], verdict, key, found, graph.name, program)
+        for kind, of in spaces.items()
+        for verdict in of
+    )
+    return Explanation(
+        graph.name, _variant_name(op, variant), target.name, dtype,
+        {d: here[d] for d in graph.dims if d != "One"}, _formulas(first, by_op.bytes),
+        moved, flops, special, flops / moved, least.bound, 1e6 * least.seconds,
+        1e6 * max(least.datasheet, least.flops, least.special), by_op.kernels,
+        value(by_op.bytes, here, size), schedules,
+        f"{chosen.kind} with {chosen.config}" if chosen else "none: a row does not fit",
+        space, program.notes,
+    )  # fmt: skip
+
+
+def _bytes(dtype: str) -> int:
+    floats = {t.name: t.bits // 8 for t in types.STORAGE if t.kind == "float"}
+    if dtype not in floats:
+        raise ValueError(f"{dtype} is no floating dtype: {', '.join(floats)}")
+    return floats[dtype]
+
+
+def _variant_name(op: BuiltOp, variant: int) -> str:
+    pairs = zip(op.traced.specialising, op.variants[variant].key, strict=True)
+    return ", ".join(f"{name}={given}" for name, given in pairs)
+
+
+def _formulas(first: Cost, eager_bytes: Any) -> dict[str, str]:
+    return {
+        "traffic": str(plain(first.traffic)),
+        "flops": str(plain(first.flops)),
+        "special": str(plain(first.special)),
+        "eager traffic": str(plain(eager_bytes)),
+    }
+
+
+def _schedule(
+    program: Program, schedule: Schedule, one: Cost, spaces: Mapping[str, Sequence[Verdict]],
+    key: Key, sizes: Mapping[str, int],
+) -> ScheduleFacts:  # fmt: skip
+    """Bytes, work and predicted time of one schedule."""
+    work = work_of(program, schedule)
+    rows = _count(program.rows, sizes)
+    columns = _count(program.columns, sizes)
+    target, size = key.target, key.size
+    configs = spaces["loop" if schedule.kind == "split" else schedule.kind]
+    times: dict[Verdict, float] = {}
+    for verdict in (v for v in configs if v.kept):
+        config = verdict.config
+        if schedule.kind == "block":
+            width = 1
+            for dim in program.columns:
+                width *= next_power_of_2(sizes[dim])
+            times[verdict] = block_cost(config, target, work, size, rows, width)
+        elif schedule.kind == "loop":
+            times[verdict] = loop_cost(config, target, work, size, rows, columns)
+        elif schedule.kind == "split":
+            times[verdict] = split_cost(config, target, work, size, rows, columns)
+        else:
+            times[verdict] = flat_cost(config, target, work, size, rows)
+    best = min(times, key=lambda verdict: times[verdict])
+    seconds = times[best]
+    return ScheduleFacts(
+        schedule.kind, value(one.again, sizes, size), one.passes, value(one.flops, sizes, size),
+        value(one.special, sizes, size), None if seconds == float("inf") else 1e6 * seconds,
+        _values(best),
+    )  # fmt: skip
+
+
+def _count(dims: Sequence[str], sizes: Mapping[str, int]) -> int:
+    total = 1
+    for dim in dims:
+        total *= sizes[dim]
+    return total
+
+
+def _values(verdict: Verdict) -> str:
+    return " ".join(f"{name}={given}" for name, given in verdict.values)
+
+
+def _config(
+    demand: Demand, verdict: Verdict, key: Key, records: Records, op: str, program: Program
+) -> ConfigFacts:
+    """A config with what is predicted and what the compiler said of it."""
+    config, target = verdict.config, key.target
+    threads = config["num_warps"] * target.warp_size
+    needed = registers(
+        demand, target, key.size, config["TILE"], config["num_warps"], config.get("num_stages", 1)
+    )
+    programs = programs_resident(target, threads, needed, verdict.shared)
+    kernel = next(s.kernels[0].name for s in program.schedules if s.kind == demand.kind)
+    name = f"{kernel} {key.size} {_values(verdict)}"
+    compiled = {
+        version: {n: v for n, v in found[op][name].items() if n != "key"}
+        for version, found in records.items()
+        if name in found.get(op, {})
+    }
+    return ConfigFacts(
+        demand.kind, _values(verdict), verdict.shared, needed, programs,
+        min(1.0, programs * threads / target.max_threads_per_sm),
+        "kept" if verdict.kept else verdict.reason, compiled,
+    )  # fmt: skip
+
+
+# ---- text ---------------------------------------------------------------------------------------
+
+
+def _lines(e: Explanation, rejected: bool) -> Iterator[str]:
+    sizes = ", ".join(f"{dim} = {size}" for dim, size in e.sizes.items())
+    variant = f" ({e.variant})" if e.variant else ""
+    yield f"{e.op}{variant} on {e.target}, {e.dtype}: {sizes}"
+    yield ""
+    yield f"  traffic    {_amount(e.traffic)}B = {e.formulas['traffic']}"
+    yield f"  flops      {_amount(e.flops)} = {e.formulas['flops']}"
+    yield f"  special    {_amount(e.special)} = {e.formulas['special']}"
+    yield f"  intensity  {e.intensity:.2f} flops a byte: bound by {e.bound}"
+    yield (
+        f"  floor      {e.floor_microseconds:.1f} us "
+        f"({e.floor_datasheet_microseconds:.1f} us by the datasheet)"
+    )
+    yield (
+        f"  eager      {e.eager_kernels} kernels, {_amount(e.eager_traffic)}B = "
+        f"{e.formulas['eager traffic']}: {e.eager_traffic / e.traffic:.1f} times the bytes"
+    )
+    yield ""
+    yield "schedules"
+    for s in e.schedules:
+        time = "no config holds a row" if s.microseconds is None else f"{s.microseconds:8.1f} us"
+        passes = "1 pass" if s.passes == 1 else f"{s.passes} passes"
+        again = f", {_amount(s.read_again)}B read again" if s.read_again else ""
+        yield f"  {s.kind:6} {time}  {s.config}; {passes}{again}; {_amount(s.special)} special"
+    yield f"  choice: {e.choice}"
+    for note in e.notes:
+        yield f"  {note}"
+    for kind in dict.fromkeys(c.kind for c in e.space):
+        yield ""
+        yield f"{kind} configs: shared memory, registers, programs an SM, occupancy"
+        for c in e.space:
+            if c.kind == kind and c.verdict == "kept":
+                yield f"  {_row(c)}"
+                yield from (f"      {_record(v, r)}" for v, r in c.compiled.items())
+                if not c.compiled:
+                    yield "      unproven: no record of the compiler"
+        if rejected:
+            for c in e.space:
+                if c.kind == kind and c.verdict != "kept":
+                    yield f"  rejected {c.config}: {c.verdict}"
+
+
+def _row(c: ConfigFacts) -> str:
+    return (
+        f"{c.config:40} {c.shared:7} B {c.registers:4} registers {c.programs:3} programs "
+        f"{100 * c.occupancy:4.0f}%"
+    )
+
+
+def _record(version: str, record: Mapping[str, Any]) -> str:
+    if "registers" not in record:
+        return f"Triton {version}: {record.get('rejected') or record.get('failed')}"
+    return (
+        f"Triton {version}: {record['shared']} B, {record['registers']} registers, "
+        f"{record['spill']} B spilled"
+    )
+
+
+def _amount(number: float) -> str:
+    """A count with a prefix: 1.23 G."""
+    for prefix, unit in (("T", 1e12), ("G", 1e9), ("M", 1e6), ("k", 1e3)):
+        if number >= unit:
+            return f"{number / unit:.2f} {prefix}"
+    return f"{number:.0f} "
