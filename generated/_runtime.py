@@ -6,13 +6,13 @@ public function and the kernel is here, in this order:
 
 - **targets**: facts about GPUs, and which row describes the one that runs;
 - **declarations**: what a module says about its op, its configs and its launches;
-- **binding**: sizes by name, leading dims, every check and its error, the layout of outputs;
-- **aliasing**: whether two strided views share an element;
-- **axes**: neighbouring dims merged, so that kernels see few strides;
-- **calls**: what a ``_plan`` may ask, and the choice of a config;
-- **launches**: the launch cache, and the prepared calls in it;
-- **ops**: the public call, its fast path, the registered PyTorch op;
-- **helpers**: jit functions that kernels call, the same compiled and interpreted.
+- **binding**: sizes by name, leading dims, every check and its error;
+- **layouts** and **outs**: what is allocated, whether views share elements, what ``out`` may be;
+- **axes and calls**: neighbouring dims merged into few strides, and what else a ``_plan`` may ask;
+- **reference**, **launches**, **planning**, **tuning**: from a bound call to a prepared one;
+- **library** and **ops**: the registered PyTorch op, the public call and its fast path;
+- **helpers** and what follows: functions that kernels, references and plans call. The jit functions
+  are the same compiled and interpreted.
 
 A call builds one key from what planning and compiling depend on: shape, strides, dtype, device and
 16-byte alignment of each tensor, and the specialising arguments. A key that is known leads to a
@@ -33,7 +33,7 @@ import struct
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from numbers import Integral, Real
 from operator import itemgetter
 from typing import Any, Final, NamedTuple, cast
@@ -46,7 +46,7 @@ from torch.autograd import forward_ad
 
 @dataclass(frozen=True)
 class Target:
-    """Facts about one GPU: bytes, bytes/s and operations/s of the whole device, clocks in Hz."""
+    """Facts about one GPU: bytes and bytes/s of the whole device unless per SM or program, Hz."""
 
     name: str
     device_names: tuple[str, ...]
@@ -56,13 +56,16 @@ class Target:
     multiprocessors: int
     registers_per_sm: int
     shared_per_program: int
+    shared_per_sm: int
     max_threads_per_sm: int
+    warp_size: int
     l2_bytes: int
     bandwidth: float
     measured_copy: float | None
+    peak: Mapping[str, float] = field(hash=False)
     special_per_clock: int
     clock_hz: float
-    peak: Mapping[str, float]
+    lacks: tuple[str, ...]
 
 
 TARGETS = (
@@ -75,12 +78,12 @@ TARGETS = (
         multiprocessors=108,
         registers_per_sm=65_536,
         shared_per_program=166_912,
+        shared_per_sm=167_936,
         max_threads_per_sm=2048,
+        warp_size=32,
         l2_bytes=41_943_040,
         bandwidth=2.039e12,
         measured_copy=None,
-        special_per_clock=16,
-        clock_hz=1.41e9,
         peak={
             "f64": 9.7e12,
             "f32": 1.95e13,
@@ -89,6 +92,9 @@ TARGETS = (
             "fp8e5m2": 3.12e14,
             "i8": 6.24e14,
         },
+        special_per_clock=16,
+        clock_hz=1.41e9,
+        lacks=("fp8e4m3",),
     ),
     Target(
         name="h100",
@@ -99,12 +105,12 @@ TARGETS = (
         multiprocessors=132,
         registers_per_sm=65_536,
         shared_per_program=232_448,
+        shared_per_sm=233_472,
         max_threads_per_sm=2048,
+        warp_size=32,
         l2_bytes=52_428_800,
         bandwidth=3.35e12,
         measured_copy=None,
-        special_per_clock=16,
-        clock_hz=1.98e9,
         peak={
             "f64": 3.35e13,
             "f32": 6.69e13,
@@ -114,6 +120,9 @@ TARGETS = (
             "fp8e5m2": 1.9789e15,
             "i8": 1.9789e15,
         },
+        special_per_clock=16,
+        clock_hz=1.98e9,
+        lacks=(),
     ),
     Target(
         name="h200",
@@ -124,12 +133,12 @@ TARGETS = (
         multiprocessors=132,
         registers_per_sm=65_536,
         shared_per_program=232_448,
+        shared_per_sm=233_472,
         max_threads_per_sm=2048,
+        warp_size=32,
         l2_bytes=62_914_560,
         bandwidth=4.8e12,
         measured_copy=4.27e12,
-        special_per_clock=16,
-        clock_hz=1.98e9,
         peak={
             "f64": 3.35e13,
             "f32": 6.69e13,
@@ -139,6 +148,9 @@ TARGETS = (
             "fp8e5m2": 1.9789e15,
             "i8": 1.9789e15,
         },
+        special_per_clock=16,
+        clock_hz=1.98e9,
+        lacks=(),
     ),
     Target(
         name="b200",
@@ -149,12 +161,12 @@ TARGETS = (
         multiprocessors=148,
         registers_per_sm=65_536,
         shared_per_program=232_448,
+        shared_per_sm=233_472,
         max_threads_per_sm=2048,
+        warp_size=32,
         l2_bytes=132_644_864,
         bandwidth=7.7e12,
         measured_copy=None,
-        special_per_clock=16,
-        clock_hz=1.965e9,
         peak={
             "f64": 3.7e13,
             "f32": 7.5e13,
@@ -164,6 +176,9 @@ TARGETS = (
             "fp8e5m2": 4.5e15,
             "i8": 4.5e15,
         },
+        special_per_clock=16,
+        clock_hz=1.965e9,
+        lacks=(),
     ),
     Target(
         name="l4",
@@ -174,12 +189,12 @@ TARGETS = (
         multiprocessors=58,
         registers_per_sm=65_536,
         shared_per_program=101_376,
+        shared_per_sm=102_400,
         max_threads_per_sm=1536,
+        warp_size=32,
         l2_bytes=50_331_648,
         bandwidth=3e11,
         measured_copy=None,
-        special_per_clock=16,
-        clock_hz=2.04e9,
         peak={
             "f64": 4.73e11,
             "f32": 3.03e13,
@@ -189,6 +204,9 @@ TARGETS = (
             "fp8e5m2": 2.425e14,
             "i8": 2.425e14,
         },
+        special_per_clock=16,
+        clock_hz=2.04e9,
+        lacks=(),
     ),
     Target(
         name="l40s",
@@ -199,12 +217,12 @@ TARGETS = (
         multiprocessors=142,
         registers_per_sm=65_536,
         shared_per_program=101_376,
+        shared_per_sm=102_400,
         max_threads_per_sm=1536,
+        warp_size=32,
         l2_bytes=100_663_296,
         bandwidth=8.64e11,
         measured_copy=None,
-        special_per_clock=16,
-        clock_hz=2.52e9,
         peak={
             "f64": 1.43e12,
             "f32": 9.16e13,
@@ -214,6 +232,9 @@ TARGETS = (
             "fp8e5m2": 7.33e14,
             "i8": 7.33e14,
         },
+        special_per_clock=16,
+        clock_hz=2.52e9,
+        lacks=(),
     ),
     Target(
         name="rtx3090",
@@ -224,12 +245,12 @@ TARGETS = (
         multiprocessors=82,
         registers_per_sm=65_536,
         shared_per_program=101_376,
+        shared_per_sm=102_400,
         max_threads_per_sm=1536,
+        warp_size=32,
         l2_bytes=6_291_456,
         bandwidth=9.36e11,
         measured_copy=None,
-        special_per_clock=16,
-        clock_hz=1.695e9,
         peak={
             "f64": 5.56e11,
             "f32": 3.56e13,
@@ -238,6 +259,9 @@ TARGETS = (
             "fp8e5m2": 7.12e13,
             "i8": 2.84e14,
         },
+        special_per_clock=16,
+        clock_hz=1.695e9,
+        lacks=("fp8e4m3",),
     ),
     Target(
         name="rtx4090",
@@ -248,12 +272,12 @@ TARGETS = (
         multiprocessors=128,
         registers_per_sm=65_536,
         shared_per_program=101_376,
+        shared_per_sm=102_400,
         max_threads_per_sm=1536,
+        warp_size=32,
         l2_bytes=75_497_472,
         bandwidth=1.008e12,
         measured_copy=None,
-        special_per_clock=16,
-        clock_hz=2.52e9,
         peak={
             "f64": 1.29e12,
             "f32": 8.26e13,
@@ -263,6 +287,9 @@ TARGETS = (
             "fp8e5m2": 3.303e14,
             "i8": 6.606e14,
         },
+        special_per_clock=16,
+        clock_hz=2.52e9,
+        lacks=(),
     ),
     Target(
         name="rtx5090",
@@ -273,12 +300,12 @@ TARGETS = (
         multiprocessors=170,
         registers_per_sm=65_536,
         shared_per_program=101_376,
+        shared_per_sm=102_400,
         max_threads_per_sm=1536,
+        warp_size=32,
         l2_bytes=100_663_296,
         bandwidth=1.792e12,
         measured_copy=None,
-        special_per_clock=16,
-        clock_hz=2.407e9,
         peak={
             "f64": 1.64e12,
             "f32": 1.048e14,
@@ -288,6 +315,9 @@ TARGETS = (
             "fp8e5m2": 4.19e14,
             "i8": 8.38e14,
         },
+        special_per_clock=16,
+        clock_hz=2.407e9,
+        lacks=(),
     ),
     Target(
         name="mi250",
@@ -298,12 +328,12 @@ TARGETS = (
         multiprocessors=104,
         registers_per_sm=131_072,
         shared_per_program=65_536,
+        shared_per_sm=65_536,
         max_threads_per_sm=2048,
+        warp_size=64,
         l2_bytes=8_388_608,
         bandwidth=1.6384e12,
         measured_copy=None,
-        special_per_clock=16,
-        clock_hz=1.7e9,
         peak={
             "f64": 2.26e13,
             "f32": 2.26e13,
@@ -313,6 +343,9 @@ TARGETS = (
             "fp8e5m2": 1.81e14,
             "i8": 1.81e14,
         },
+        special_per_clock=16,
+        clock_hz=1.7e9,
+        lacks=(),
     ),
     Target(
         name="mi300x",
@@ -323,12 +356,12 @@ TARGETS = (
         multiprocessors=304,
         registers_per_sm=131_072,
         shared_per_program=65_536,
+        shared_per_sm=65_536,
         max_threads_per_sm=2048,
+        warp_size=64,
         l2_bytes=33_554_432,
         bandwidth=5.3e12,
         measured_copy=None,
-        special_per_clock=16,
-        clock_hz=2.1e9,
         peak={
             "f64": 8.17e13,
             "f32": 1.634e14,
@@ -338,6 +371,9 @@ TARGETS = (
             "fp8e5m2": 1.3074e15,
             "i8": 2.6149e15,
         },
+        special_per_clock=16,
+        clock_hz=2.1e9,
+        lacks=(),
     ),
     Target(
         name="mi355x",
@@ -348,12 +384,12 @@ TARGETS = (
         multiprocessors=256,
         registers_per_sm=131_072,
         shared_per_program=163_840,
+        shared_per_sm=163_840,
         max_threads_per_sm=2048,
+        warp_size=64,
         l2_bytes=33_554_432,
         bandwidth=8e12,
         measured_copy=None,
-        special_per_clock=32,
-        clock_hz=2.4e9,
         peak={
             "f64": 7.86e13,
             "f32": 1.573e14,
@@ -363,6 +399,9 @@ TARGETS = (
             "fp8e5m2": 5.0332e15,
             "i8": 5.0332e15,
         },
+        special_per_clock=32,
+        clock_hz=2.4e9,
+        lacks=(),
     ),
 )
 
@@ -880,6 +919,8 @@ def _shared_strides(
     op: "Op", output: Output, inputs: Mapping[str, torch.Tensor], binding: Binding
 ) -> tuple[int, ...] | None:
     """Return the dense strides that all operands with every dim of the output share, or None."""
+    if any(entry == "One" or not isinstance(entry, str) for entry in output.dims):
+        return None
     shape = stored_shape(output.dims, binding, op.fold)
     orders = []
     for operand in op.inputs:
@@ -1077,6 +1118,10 @@ class Axes(NamedTuple):
         line = all(own[-1] == 1 or not any(own) for own in strides)
         return self.total <= 1 or (line and math.prod(self.sizes[:-1]) == 1)
 
+    def crossed(self, axis: int) -> bool:
+        """Return whether a tensor is contiguous along an axis that is not the last of the op."""
+        return self.sizes[axis] > 1 and any(own[axis] == 1 for own in self.by_tensor.values())
+
 
 class TooManyAxes(Exception):
     """A plan asked for fewer axes than the strides allow; the runtime copies and plans again."""
@@ -1263,42 +1308,7 @@ def _architecture_number(architecture: str) -> int:
     return int(re.sub(r"\D", "", architecture) or 0)
 
 
-# --- Launches: the launch cache, and the prepared calls in it
-
-
-INTERPRETING: Final = bool(triton.knobs.runtime.interpret)
-
-_MOST_CALLS: Final = 1 << 14  # of prepared calls; a server with ragged sizes would grow for ever
-_INT32_SPAN: Final = 2**31 - 2**24  # what the last, partial tile adds must not wrap either
-
-
-class LaunchCache:
-    """Prepared calls by key, tuned configs by bucket, and what ran last."""
-
-    def __init__(self) -> None:
-        self.calls: dict[tuple[Any, ...], ReferenceCall | KernelCall] = {}
-        self.tuned: dict[tuple[Any, ...], tuple[Config, ...]] = {}
-        self.last: Record | None = None
-
-    def add(self, key: tuple[Any, ...], call: "ReferenceCall | KernelCall") -> None:
-        """Remember a prepared call; start over when there are too many."""
-        if len(self.calls) >= _MOST_CALLS:
-            self.calls.clear()
-        self.calls[key] = call
-
-    def clear(self) -> None:
-        """Forget everything."""
-        self.calls.clear()
-        self.tuned.clear()
-        self.last = None
-
-
-LAUNCHES: Final = LaunchCache()
-
-
-def last_launch() -> Record | None:
-    """Return what the last call of any op ran, or None before the first."""
-    return LAUNCHES.last
+# --- Reference: prepared calls of eager PyTorch
 
 
 class ReferenceCall:
@@ -1353,7 +1363,10 @@ def evaluate(
     folded = [fold(*pair, op.fold) for pair in zip(op.inputs, inputs, strict=True)]
     results = reference(*folded, *params, compute=compute)
     results = (results,) if isinstance(results, torch.Tensor) else results
-    return [result.reshape(layout.shape) for result, layout in zip(results, layouts, strict=True)]
+    return [
+        convert(result, layout.dtype).reshape(layout.shape)
+        for result, layout in zip(results, layouts, strict=True)
+    ]
 
 
 def fold(operand: Operand, tensor: torch.Tensor | None, dim: str | None) -> torch.Tensor | None:
@@ -1363,6 +1376,46 @@ def fold(operand: Operand, tensor: torch.Tensor | None, dim: str | None) -> torc
     at = operand.dims.index(dim)
     extra = tensor.dim() - len(operand.dims)
     return tensor.flatten(at, at + extra) if extra else tensor
+
+
+# --- Launches: the launch cache, and the prepared calls in it
+
+
+INTERPRETING: Final = bool(triton.knobs.runtime.interpret)
+
+_current_device: Final = getattr(torch._C, "_cuda_getDevice", torch.cuda.current_device)
+
+_MOST_CALLS: Final = 1 << 14  # of prepared calls; a server with ragged sizes would grow for ever
+_INT32_SPAN: Final = 2**31 - 2**24  # what the last, partial tile adds must not wrap either
+
+
+class LaunchCache:
+    """Prepared calls by key, tuned configs by bucket, and what ran last."""
+
+    def __init__(self) -> None:
+        self.calls: dict[tuple[Any, ...], ReferenceCall | KernelCall] = {}
+        self.tuned: dict[tuple[Any, ...], tuple[Config, ...]] = {}
+        self.last: Record | None = None
+
+    def add(self, key: tuple[Any, ...], call: "ReferenceCall | KernelCall") -> None:
+        """Remember a prepared call; start over when there are too many."""
+        if len(self.calls) >= _MOST_CALLS:
+            self.calls.clear()
+        self.calls[key] = call
+
+    def clear(self) -> None:
+        """Forget everything."""
+        self.calls.clear()
+        self.tuned.clear()
+        self.last = None
+
+
+LAUNCHES: Final = LaunchCache()
+
+
+def last_launch() -> Record | None:
+    """Return what the last call of any op ran, or None before the first."""
+    return LAUNCHES.last
 
 
 Launches = tuple[tuple[Any, ...], ...]
@@ -1447,19 +1500,23 @@ class KernelCall:
         wide: which params are passed as the bits of a double.
         special: positions of the scalars whose values Triton specialises on.
         compiled: launches by those values.
-        launches: those of a call without copies and special scalars, once they are compiled.
+        simple: neither copies nor doubles, so that a known call only allocates and launches.
+        launches: those of a simple call without special scalars, once they are compiled.
+        current_stream: of a device index, by Triton's driver.
     """
 
     __slots__ = (
         "allocations",
         "compiled",
         "copies",
+        "current_stream",
         "device",
         "index",
         "kernels",
         "launches",
         "outputs",
         "record",
+        "simple",
         "spans",
         "special",
         "through",
@@ -1489,6 +1546,7 @@ class KernelCall:
         self.wide = tuple(p.kind == "float" for p in op.params) if wide else ()
         kinds = {"int", "float"} if wide else {"int"}
         self.special = tuple(at for at, p in enumerate(op.params) if p.kind in kinds)
+        self.simple = not (wide or copies or through)
         self.compiled: dict[tuple[Any, ...], Launches] = {}
         self.launches: Launches | None = None
         self.spans: tuple[int, ...] = ()
@@ -1502,7 +1560,9 @@ class KernelCall:
     ) -> Sequence[torch.Tensor]:
         """Return the outputs: ``out``, or new tensors. ``pointers`` are of inputs and ``out``."""
         launches = self.launches
-        if launches is None or _has_hooks() or torch.cuda.current_device() != self.index:
+        if launches is None and self.simple:
+            launches = self.compiled.get(self._specialized(params))
+        if launches is None or _has_hooks() or _current_device() != self.index:
             return self._with_care(inputs, params, out)
         device = self.device
         made = [
@@ -1511,15 +1571,18 @@ class KernelCall:
         ]
         for tensor in made:
             pointers.append(tensor.data_ptr())
-        stream = triton.runtime.driver.active.get_current_stream(self.index)
+        stream = self.current_stream(self.index)
         for run, grid, start, tensors, integers, scalars, constants in launches:
             run(*grid, stream, *start, *tensors(pointers), *integers, *scalars(params), *constants)
         return made[: self.outputs] if out is None else out
 
+    def _specialized(self, scalars: Sequence[Any]) -> tuple[Any, ...]:
+        return tuple([_specialization(scalars[at]) for at in self.special])
+
     def _with_care(
         self, inputs: Tensors, params: Sequence[Any], out: Sequence[torch.Tensor] | None
     ) -> Sequence[torch.Tensor]:
-        """Run any call: the first, one with copies, special scalars, hooks or another device."""
+        """Run any call: the first, one with copies, doubles, hooks or on another device."""
         taken = self._copied(inputs) if self.copies else inputs
         direct = None if self.through else out
         made = [
@@ -1549,14 +1612,15 @@ class KernelCall:
             for kernel in self.kernels:
                 kernel.launch(tensors, scalars)
             return
-        key = tuple(_specialization(scalars[at]) for at in self.special)
+        key = self._specialized(scalars)
         if key not in self.compiled:
             # All are compiled before the first is launched, so that a refusal changes nothing.
+            self.current_stream = triton.runtime.driver.active.get_current_stream
             self.compiled[key] = tuple(kernel.compile(tensors, scalars) for kernel in self.kernels)
-            if not (self.special or self.copies or self.through):
+            if self.simple and not self.special:
                 self.launches = self.compiled[key]
         pointers = [None if tensor is None else tensor.data_ptr() for tensor in tensors]
-        stream = triton.runtime.driver.active.get_current_stream(self.index)
+        stream = self.current_stream(self.index)
         for run, grid, start, pick_tensors, integers, pick_scalars, constants in self.compiled[key]:
             arguments = (*pick_tensors(pointers), *integers, *pick_scalars(scalars), *constants)
             run(*grid, stream, *start, *arguments)
@@ -1591,6 +1655,21 @@ def _specialization(value: int | None) -> tuple[bool, bool, int] | None:
 
 
 AUTOTUNE: Final = os.environ.get("TILEGEN_AUTOTUNE", "") not in ("", "0")
+
+
+_LANGUAGE_NAMES: Final = {
+    torch.float64: "f64",
+    torch.float32: "f32",
+    torch.float16: "f16",
+    torch.bfloat16: "bf16",
+    torch.float8_e4m3fn: "fp8e4m3",
+    torch.float8_e5m2: "fp8e5m2",
+    torch.int8: "i8",
+    torch.uint8: "u8",
+    torch.int32: "i32",
+    torch.int64: "i64",
+    torch.bool: "bool_",
+}
 
 
 class Plan:
@@ -1631,7 +1710,7 @@ class Plan:
     def launch(self, choices: Choices) -> Launch:
         """Return the launch, after as many copies as it takes to merge axes."""
         dtypes = {name: tensor.dtype for name, tensor in self.inputs.items()}
-        for _ in range(2 * len(self.strides) + 1):
+        for _ in range(4 * len(self.strides)):
             choices.spaces.clear()
             choices.chosen.clear()
             call = Call(self.op, self.binding, self.strides, dtypes, self.target, choices)
@@ -1649,14 +1728,13 @@ class Plan:
         by_axes = sorted(self.inputs, key=lambda name: -excess.axes[name])
         for name in by_axes:
             own = [dim for dim in excess.dims if dim in self.strides[name]]
-            if self._copy_helps(name, own, excess):
-                return self._copy(name, own)
-        for output, layout in zip(self.op.outputs, self.layouts, strict=True):
-            dense = layout.strides == contiguous_strides(layout.shape)
-            if excess.axes[output.name] > 1 and (self.direct or not dense):
-                return self._use_contiguous_outputs()
-        if excess.axes[by_axes[0]] > 1:
-            return self._copy(by_axes[0], excess.dims)
+            if self._copy_helps(name, own, excess) and self._copy(name, own):
+                return
+        if any(excess.axes[o.name] > 1 for o in self.op.outputs) and self._straighten_outputs():
+            return
+        for name in by_axes:
+            if excess.axes[name] > 1 and self._copy(name, excess.dims):
+                return
         raise RuntimeError(f"{self.op.name}: {excess.dims} cannot be merged into few enough axes")
 
     def _copy_helps(self, name: str, own: Sequence[str], excess: TooManyAxes) -> bool:
@@ -1667,16 +1745,16 @@ class Plan:
         axes = [(sizes[dim], (strides[dim],)) for dim in excess.dims]
         return len(merge_axes(axes)) < excess.axes[name]
 
-    def _copy(self, name: str, first: Sequence[str]) -> None:
-        """Plan a contiguous copy of an input with the dims ``first`` outermost."""
+    def _copy(self, name: str, first: Sequence[str]) -> bool:
+        """Plan a contiguous copy of an input, dims ``first`` outermost; False if it is planned."""
         operand, tensor = self.op.operand(name), self.inputs[name]
         own = axis_strides(operand.dims, tensor.stride(), self.binding, self.op.fold)
         dims = [*first, *(dim for dim in own if dim not in first)]
         extents = self.binding.extents
-        sizes = [size for dim in dims for size in extents[dim]]
-        strides = [s for dim in dims for s in own.get(dim, (0,) * len(extents[dim]))]
-        dense = iter(contiguous_strides(sizes))
-        self.strides[name] = {dim: tuple(next(dense) for _ in extents[dim]) for dim in dims}
+        sizes = tuple(size for dim in dims for size in extents[dim])
+        strides = tuple(s for dim in dims for s in own.get(dim, (0,) * len(extents[dim])))
+        if self.copies.get(name) == (sizes, strides):
+            return False
         if name not in self.copies:
             warnings.warn(
                 f"{self.op.name}: {name} is copied in each such call, because its strides "
@@ -1684,19 +1762,29 @@ class Plan:
                 f"contiguous tensor to avoid it",
                 stacklevel=8,
             )
-        self.copies[name] = (tuple(sizes), tuple(strides))
+        self.copies[name] = (sizes, strides)
+        dense = iter(contiguous_strides(sizes))
+        self.strides[name] = {dim: tuple(next(dense) for _ in extents[dim]) for dim in dims}
+        return True
 
-    def _use_contiguous_outputs(self) -> None:
-        """Write contiguous outputs; where ``out`` has other strides, they are copied into it."""
-        self.direct = False
-        for at, output in enumerate(self.op.outputs):
-            shape = self.layouts[at].shape
-            dense = contiguous_strides(shape)
-            self.layouts[at] = self.layouts[at]._replace(strides=dense)
-            self.strides[output.name] = axis_strides(output.dims, dense, self.binding, self.op.fold)
+    def _straighten_outputs(self) -> bool:
+        """Plan contiguous outputs, copied into ``out`` if it is given; False if they are planned."""
+        dense = [
+            layout._replace(strides=contiguous_strides(layout.shape)) for layout in self.layouts
+        ]
+        if dense == self.layouts and not self.direct:
+            return False
+        self.layouts, self.direct = dense, False
+        for output, layout in zip(self.op.outputs, dense, strict=True):
+            self.strides[output.name] = axis_strides(
+                output.dims, layout.strides, self.binding, self.op.fold
+            )
+        return True
 
     def prepare(self, choices: Choices) -> KernelCall:
         """Return the prepared call of the launch that ``choices`` leads to."""
+        if self.device.type == "cuda":
+            self._check_dtypes()
         empty = all(0 in layout.shape for layout in self.layouts)
         launch = Launch() if empty else self.launch(choices)
         workspaces = [
@@ -1723,6 +1811,19 @@ class Plan:
             through=self.out is not None and not self.direct,
             wide=wide,
         )
+
+    def _check_dtypes(self) -> None:
+        """Raise TypeError for a storage type that the GPU's compiler does not take."""
+        dtypes = {name: tensor.dtype for name, tensor in self.inputs.items()}
+        pairs = zip(self.op.outputs, self.layouts, strict=True)
+        dtypes |= {output.name: layout.dtype for output, layout in pairs}
+        for name, dtype in dtypes.items():
+            if _LANGUAGE_NAMES.get(dtype) in self.target.lacks:
+                raise TypeError(
+                    f"{self.op.name}: {name} is {dtype}, but {_LANGUAGE_NAMES[dtype]} is not "
+                    f"supported on {self.target.architecture} ({self.target.name}); "
+                    f'backend="torch" runs the reference'
+                )
 
     def _kernel(self, step: Step, launch: Launch, types: Mapping[str, Any]) -> Kernel:
         op = self.op
@@ -2215,7 +2316,8 @@ def arg_min(x, index, axis: tl.constexpr):
 def round_even(x):
     """Round fp32 or fp64 to the nearest integer, halves to even; the sign of zero stays.
 
-    Above 2^23 (2^52) all values are whole; below, adding that number rounds.
+    Above 2^23 (2^52) all values are whole; below, adding that number rounds. A product gives the
+    sign: in Triton 3.6 a minus subtracts from 0, which makes no -0.
     """
     size = tl.abs(x)
     if x.dtype == tl.float64:
@@ -2224,7 +2326,7 @@ def round_even(x):
     else:
         whole = (size + 8388608.0) - 8388608.0
         rounds = (size > 0.0) & (size < 8388608.0)
-    return tl.where(rounds, tl.where(x < 0.0, -whole, whole), x)
+    return tl.where(rounds, tl.where(x < 0.0, whole * -1.0, whole), x)
 
 
 @triton.jit
@@ -2439,16 +2541,12 @@ def _fp8_bits(x, dtype: tl.constexpr):
 
 
 @triton.jit
-def uniform(seed, position):
-    """Return fp32 in [0, 1) for an integer seed (64 bits) and non-negative positions.
-
-    The key is the seed, the counter position // 4; the word position % 4 gives its top 24 bits.
-    """
-    position = position.to(tl.uint64)
+def _philox_words(seed, counter):
+    """Return the four words of Philox 4x32-10 for a 64-bit key and non-negative counters."""
+    counter = counter.to(tl.uint64)
     key = tl.full((), seed, tl.uint64)
     key_0 = key.to(tl.uint32)
     key_1 = (key >> 32).to(tl.uint32)
-    counter = position >> 2
     word_0 = counter.to(tl.uint32)
     word_1 = (counter >> 32).to(tl.uint32)
     word_2 = word_0 & 0
@@ -2466,10 +2564,37 @@ def uniform(seed, position):
         word_3 = low_0
         key_0 = tl.add(key_0, tl.full((), 0x9E3779B9, tl.uint32), sanitize_overflow=False)
         key_1 = tl.add(key_1, tl.full((), 0xBB67AE85, tl.uint32), sanitize_overflow=False)
-    lane = position & 3
-    low_half = tl.where(lane == 0, word_0, word_1)
-    word = tl.where(lane < 2, low_half, tl.where(lane == 2, word_2, word_3))
+    return word_0, word_1, word_2, word_3
+
+
+@triton.jit
+def _unit_interval(word):
+    """Return the top 24 bits of a word as fp32 in [0, 1)."""
     return (word >> 8).to(tl.int32).to(tl.float32) * 5.9604644775390625e-08
+
+
+@triton.jit
+def uniform(seed, position):
+    """Return fp32 in [0, 1) for an integer seed (64 bits) and non-negative positions.
+
+    The key is the seed, the counter position // 4, and position % 4 picks the word.
+    """
+    lane = position & 3
+    word_0, word_1, word_2, word_3 = _philox_words(seed, position >> 2)
+    low_half = tl.where(lane == 0, word_0, word_1)
+    return _unit_interval(tl.where(lane < 2, low_half, tl.where(lane == 2, word_2, word_3)))
+
+
+@triton.jit
+def uniform_line(seed, start, BLOCK: tl.constexpr):
+    """Return `uniform` at the BLOCK positions from `start` on, both multiples of four.
+
+    One call of the generator serves four neighbours: a quarter of the work.
+    """
+    counter = (start >> 2) + tl.arange(0, BLOCK // 4)
+    word_0, word_1, word_2, word_3 = _philox_words(seed, counter)
+    words = tl.join(tl.join(word_0, word_2), tl.join(word_1, word_3))
+    return _unit_interval(tl.reshape(words, (BLOCK,)))
 
 
 def uniform_reference(seed: int, position: torch.Tensor) -> torch.Tensor:
@@ -2496,6 +2621,26 @@ def _philox(words: tuple[torch.Tensor, ...], seed: int) -> tuple[torch.Tensor, .
     return words
 
 
+# --- Exponentials
+
+
+@triton.jit
+def exp(x):
+    """Return e to the x. For fp32 as a power of two, whose instruction flushes denormal results:
+    `tl.exp` keeps them, at three more instructions for each element.
+    """
+    if x.dtype == tl.float64:
+        return tl.exp(x)
+    else:
+        return tl.exp2(x * 1.4426950408889634)
+
+
+@triton.jit
+def sigmoid(x):
+    """Return 1 / (1 + exp(-x))."""
+    return 1.0 / (1.0 + exp(-x))
+
+
 # --- Online reductions: states of lanes (a column), a step for a block of values, and their join
 
 
@@ -2507,38 +2652,59 @@ def logsumexp_step(top, total, x):
     all; `top` starts at the lowest fp32, not at -inf, so that no difference is NaN.
     """
     new_top = maximum(top, nan_max(x, 1))
-    kept = total * tl.exp(top - new_top)
-    return new_top, kept + tl.sum(tl.exp(x - new_top), axis=1, keep_dims=True)
+    kept = total * exp(top - new_top)
+    return new_top, kept + tl.sum(exp(x - new_top), axis=1, keep_dims=True)
 
 
 @triton.jit
 def logsumexp_end(top, total):
     """Join the states of all lanes."""
     row_top = nan_max(top, 0)
-    return row_top, tl.sum(total * tl.exp(top - row_top), axis=0, keep_dims=True)
+    return row_top, tl.sum(total * exp(top - row_top), axis=0, keep_dims=True)
 
 
 @triton.jit
-def welford_step(mean, spread, count, x, valid):
-    """Take a block into running means and sums of squared distances (Chan et al., 1979)."""
-    added = tl.sum(tl.where(valid, 1.0, 0.0).to(mean.dtype), axis=1, keep_dims=True)
-    block_mean = tl.sum(tl.where(valid, x, 0.0), axis=1, keep_dims=True) / tl.maximum(added, 1.0)
-    distance = tl.where(valid, x - block_mean, 0.0)
-    total = count + added
-    step = block_mean - mean
-    share = added / tl.maximum(total, 1.0)
-    new_spread = spread + tl.sum(distance * distance, axis=1, keep_dims=True)
-    return mean + step * share, new_spread + step * step * count * share, total
+def moments_step(shift, total, squares, count, x, valid, held, begins):
+    """Take a block into sums of x - shift and of its square.
+
+    The shift of a lane is the mean of its first block. What cancels in the end is then at most
+    as many times larger than the lane's own spread as the lane has blocks (Chan et al., 1983).
+    """
+    if begins:
+        shift = tl.sum(x * valid, axis=1, keep_dims=True) / tl.maximum(held, 1)
+    distance = tl.where(valid, x - shift, 0.0)
+    total += tl.sum(distance, axis=1, keep_dims=True)
+    squares += tl.sum(distance * distance, axis=1, keep_dims=True)
+    return shift, total, squares, count + held
 
 
 @triton.jit
-def welford_end(mean, spread, count):
-    """Join the states of all lanes."""
-    total = tl.sum(count, axis=0, keep_dims=True)
-    row_mean = tl.sum(mean * count, axis=0, keep_dims=True) / tl.maximum(total, 1.0)
-    distance = mean - row_mean
-    row_spread = tl.sum(spread + count * distance * distance, axis=0, keep_dims=True)
-    return row_mean, row_spread, total
+def moments_end(shift, total, squares, count):
+    """Return mean, sum of squared distances from it, and count of all lanes together."""
+    average = total / tl.maximum(count, 1.0)
+    return moments_join(shift + average, squares - total * average, count)
+
+
+@triton.jit
+def _merge_moments(mean, spread, count, other_mean, other_spread, other_count):
+    """Merge two groups (Chan et al., 1979)."""
+    total = count + other_count
+    step = other_mean - mean
+    share = other_count / tl.maximum(total, 1.0)
+    return mean + step * share, spread + other_spread + step * step * count * share, total
+
+
+@triton.jit
+def moments_join(mean, spread, count):
+    """Join the moments of lanes, or of programs that share a row."""
+    if _INTERPRETED:
+        total = tl.sum(count, axis=0, keep_dims=True)
+        row_mean = tl.sum(mean * count, axis=0, keep_dims=True) / tl.maximum(total, 1.0)
+        distance = mean - row_mean
+        inner = spread + count * distance * distance
+        return row_mean, tl.sum(inner, axis=0, keep_dims=True), total
+    else:
+        return tl.reduce((mean, spread, count), 0, _merge_moments, keep_dims=True)
 
 
 # --- Arithmetic that Python has and Triton lacks
@@ -2639,44 +2805,257 @@ def positions(device: torch.device, *sizes: int) -> torch.Tensor:
     return torch.arange(total, device=device).view(sizes)
 
 
-# --- Costs: which config and schedule a shape gets
+# --- Predicted times. Constants are seconds and bytes of an H200, from the probes in each line.
+
+#: From a load to its data, under load: 40 KiB in flight in an SM keep the copy rate (Little's law).
+LATENCY: Final = 0.6e-6
+#: A join of the threads of a program, at 16 warps: barriers on both sides of shared memory.
+JOIN: Final = 0.15e-6
+#: To start a program, compute its addresses and retire it.
+START: Final = 0.1e-6
+#: An SM starts no more than one program in this time (a guess; it rules out tiny tiles).
+DISPATCH: Final = 0.1e-6
+#: Each step of a pipeline: waiting for the copies of all threads, and for all to be done reading.
+BARRIER: Final = 0.1e-6
+#: Between two kernels of one stream.
+LAUNCH: Final = 2e-6
+#: Registers of a thread besides its share of the tile: addresses, sizes, statistics.
+OWN_REGISTERS: Final = 12
+#: What the compiler keeps besides the live values, as a share of them. With both, 20 compiled
+#: kernels lie between 0.6 and 1.15 of the prediction, and no spill was missed but groupnorm's.
+SPARE: Final = 1.15
+#: Registers that an instruction can name.
+MOST_REGISTERS: Final = 255
+#: More for each tile on its way through shared memory, as a share of the tile (compiled: 0.6).
+STAGE_REGISTERS: Final = 0.6
+#: Programs that one SM runs at once, whatever their size.
+MOST_PROGRAMS: Final = 32
+#: Bytes that one SM takes in a clock, when it has the memory for itself.
+SM_BYTES_PER_CLOCK: Final = 64
+#: Warps that keep all lanes of an SM issuing.
+BUSY_WARPS: Final = 8
+#: Instructions for each element loaded or stored: conversion, mask, share of the address.
+OVERHEAD: Final = 1
+#: How much of its arithmetic a program waits for, the rest overlapping its own loads and stores.
+EXPOSED: Final = 0.5
+#: Rate of the L2 cache, in that of memory.
+L2_RATE: Final = 2.0
+#: Rows in flight above the first share of L2 begin to miss when they are read again; at the second
+#: all do (softmax of 131072 columns: two programs an SM, 1.15 of L2, missed nearly all).
+L2_KEEPS, L2_MISSES = 0.6, 1.1
+#: A loop must promise this much more than rows in registers: whether L2 keeps a row is a guess.
+LOOP_MARGIN: Final = 1.03
+#: Programs for each SM that splitting rows aims at.
+SPLIT_PROGRAMS: Final = 4
+#: How sharply the rate bends where the bytes in flight just suffice (softmax of 4096x32000 in one
+#: program an SM: 0.72 of copy; of 16384x8192 in four: 0.95).
+BEND: Final = 4
 
 
-def flat_cost(config: Config, target: Target, elements: int) -> float:
-    """Return the predicted cost of an elementwise config."""
-    return 0.0
+class Work(NamedTuple):
+    """What a kernel does for one element of its tile.
+
+    Attributes:
+        reads: tensors read from memory, in elements of the op's widest float.
+        rereads: those read again by later passes, from L2 where the row still is there.
+        writes: tensors written.
+        flops: operations on floats.
+        special: of them, those of the special-function unit.
+        joins: joins over the threads of a program.
+        passes: sweeps over the row.
+        tiles: tensors that one sweep reads, each with its own tiles in a pipeline.
+        ahead: blocks that a sweep loads ahead in registers, besides any pipeline.
+        held: words of 4 bytes alive at once, where elements have 2 bytes or fewer.
+        held_wide: the same where they have 4; with 8 it is twice as much.
+    """
+
+    reads: float
+    writes: float
+    flops: float
+    special: float = 0.0
+    rereads: float = 0.0
+    joins: int = 0
+    passes: int = 1
+    tiles: int = 1
+    ahead: int = 0
+    held: float = 1.0
+    held_wide: float = 1.0
 
 
-def block_cost(config: Config, target: Target, rows: int, width: int) -> float:
-    """Return the predicted cost of holding rows of ``width`` columns in registers."""
-    return 0.0 if config["TILE"] >= width else math.inf
+def registers_needed(work: Work, elements: float, size: int, stages: int = 1) -> float:
+    """Registers of a thread that holds ``elements`` of a tile: its own, and the live values.
+
+    OWN_REGISTERS + elements * (SPARE * max(1, held) + STAGE_REGISTERS * (stages - 1)): packed
+    halves are converted at once, so that no value takes less than a word for long.
+    """
+    held = work.held if size < 4 else work.held_wide * (size / 4)
+    return OWN_REGISTERS + elements * (SPARE * max(1.0, held) + STAGE_REGISTERS * (stages - 1))
 
 
-def loop_cost(config: Config, target: Target, rows: int, columns: int) -> float:
-    """Return the predicted cost of sweeping over rows of ``columns`` columns."""
-    return 0.0
+def programs_resident(target: Target, threads: int, registers: float, shared: int) -> int:
+    """Programs that one SM runs at once: by threads, registers, shared memory; at least one."""
+    fit = min(
+        target.max_threads_per_sm // threads,
+        int(target.registers_per_sm // (min(registers, MOST_REGISTERS) * threads)),
+        target.shared_per_sm // (shared + 1024),  # the driver keeps a KiB for itself
+        MOST_PROGRAMS,
+    )
+    return max(1, fit)
 
 
-def splits_pay(target: Target, rows: int, columns: int) -> bool:
-    """Return whether rows are too few, and long enough, to be shared by several programs."""
-    return rows * 4 <= target.multiprocessors and columns > 65_536
+def run_time(
+    target: Target, programs: int, resident: int, warps: int, steps: int, moved: float,
+    cached: float, flops: float, special: float, joins: int, stages: int = 1, ahead: int = 0,
+) -> float:  # fmt: skip
+    """Seconds for ``programs``, each of which moves ``moved`` bytes in ``steps`` alike.
+
+    A program waits LATENCY in each step, and START, its joins and its own arithmetic once; in the
+    rest it moves bytes. With r programs to an SM and d tiles of each in flight (those of its
+    pipeline or the one loaded ahead, and half of the next), an SM asks for
+    u = r * d * transfer / (transfer + waiting) of its share of the memory, and gets
+    u / (1 + u ** BEND) ** (1 / BEND). The last wave of programs costs half of what it leaves idle.
+    ``cached`` bytes come from L2; flops and special functions are bounds of their own.
+    """
+    sms = target.multiprocessors
+    busy = min(programs, sms)
+    bandwidth = target.measured_copy or 0.9 * target.bandwidth
+    rate = min(bandwidth / busy, SM_BYTES_PER_CLOCK * target.clock_hz)
+    lanes = target.peak["f32"] / sms / 2
+    issue = EXPOSED * (flops + special) / lanes * max(1.0, BUSY_WARPS / warps)
+    waiting = LATENCY * steps + START + JOIN * joins * (0.5 + warps / 32) + issue
+    depth = max(1.0, stages - 0.5, ahead + 0.5)
+    waiting += BARRIER * steps if stages > 1 else 0.0
+    here = min(float(resident), max(1.0, programs / sms))
+    transfer = max(1.0, moved) / rate
+    asked = here * depth * transfer / (transfer + waiting)
+    got = asked / math.pow(1 + math.pow(asked, BEND), 1 / BEND)
+    waves = programs / (resident * sms)
+    uneven = (
+        (math.ceil(waves) / waves + 1) / 2 if waves > 1 else cdiv(programs, sms) * busy / programs
+    )
+    memory = max(moved, (moved + cached) / L2_RATE) * programs / (busy * rate * got) * uneven
+    units = target.special_per_clock * target.clock_hz
+    arithmetic = max(flops / lanes, special / units) * programs / busy * uneven
+    return LAUNCH + max(memory, arithmetic, DISPATCH * programs / sms)
+
+
+def flat_cost(config: Config, target: Target, work: Work, size: int, elements: int) -> float:
+    """Predicted seconds of an elementwise config for ``elements`` of ``size`` bytes."""
+    elements = next_power_of_2(elements)
+    tile, warps = config["TILE"], config["num_warps"]
+    threads = warps * target.warp_size
+    registers = registers_needed(work, tile / threads, size)
+    return run_time(
+        target, cdiv(elements, tile), programs_resident(target, threads, registers, 0), warps, 1,
+        min(tile, elements) * size * (work.reads + work.writes), 0.0,
+        tile * (work.flops + OVERHEAD * (work.reads + work.writes)), tile * work.special, 0,
+    )  # fmt: skip
+
+
+def block_cost(
+    config: Config, target: Target, work: Work, size: int, rows: int, width: int
+) -> float:
+    """Predicted seconds of holding rows of ``width`` columns in registers; infinity if they do not fit."""
+    rows = next_power_of_2(rows)
+    if width > config["TILE"]:
+        return math.inf
+    tall = min(config["TILE"] // width, rows)
+    tile, warps = tall * width, config["num_warps"]
+    threads = warps * target.warp_size
+    registers = registers_needed(work, max(1.0, tile / threads), size)
+    return run_time(
+        target, cdiv(rows, tall), programs_resident(target, threads, registers, 0), warps, 1,
+        tile * size * (work.reads + work.writes), 0.0,
+        tile * (work.flops + OVERHEAD * (work.reads + work.writes)), tile * work.special,
+        work.joins,
+    )  # fmt: skip
+
+
+def loop_cost(
+    config: Config, target: Target, work: Work, size: int, rows: int, columns: int, outer: int = 1
+) -> float:
+    """Predicted seconds of sweeping over rows, one a program: ``outer`` times ``columns`` columns.
+
+    What a later pass reads again comes from L2 as far as the rows in flight lie there.
+    """
+    rows, columns, outer = next_power_of_2(rows), next_power_of_2(columns), next_power_of_2(outer)
+    tile, warps = config["TILE"], config["num_warps"]
+    resident = loop_programs(config, target, work, size)
+    again = outer * columns * size * work.rereads
+    in_flight = again * min(rows, resident * target.multiprocessors) / target.l2_bytes
+    missed = again * min(1.0, max(0.0, (in_flight - L2_KEEPS) / (L2_MISSES - L2_KEEPS)))
+    steps, elements = outer * cdiv(columns, tile), outer * max(columns, tile)
+    return LOOP_MARGIN * run_time(
+        target, rows, resident, warps, work.passes * steps,
+        outer * columns * size * (work.reads + work.writes) + missed, again - missed,
+        elements * (work.flops + OVERHEAD * (work.reads + work.rereads + work.writes)),
+        elements * work.special, work.joins, min(config["num_stages"], steps),
+        min(work.ahead, steps - 1),
+    )  # fmt: skip
+
+
+def loop_programs(config: Config, target: Target, work: Work, size: int) -> int:
+    """Programs of a loop config that one SM runs at once."""
+    stages, threads = config["num_stages"], config["num_warps"] * target.warp_size
+    registers = registers_needed(work, config["TILE"] / threads, size, stages)
+    shared = (stages - 1) * config["TILE"] * size * work.tiles
+    return programs_resident(target, threads, registers, shared)
+
+
+def split_cost(
+    config: Config, target: Target, work: Work, size: int, rows: int, columns: int
+) -> float:
+    """Predicted seconds of sharing each row among programs: partial states, then their join.
+
+    The second kernel reads rows from L2 if all of them fit.
+    """
+    rows, columns = next_power_of_2(rows), next_power_of_2(columns)
+    splits, chunk = split_row(target, rows, columns, config["TILE"])
+    resident, programs = loop_programs(config, target, work, size), rows * splits
+    steps, again = chunk // config["TILE"], chunk * size * work.rereads
+    missed = again * min(1.0, rows * columns * size * work.rereads / target.l2_bytes)
+    flops = chunk * (work.flops + OVERHEAD * (work.reads + work.rereads + work.writes))
+    return LAUNCH + LATENCY + START + run_time(
+        target, programs, resident, config["num_warps"], steps * work.passes,
+        chunk * size * (work.reads + work.writes) + missed, again - missed,
+        flops, chunk * work.special, work.joins + 1,
+        min(config["num_stages"], steps), min(work.ahead, steps - 1),
+    )  # fmt: skip
 
 
 def split_row(target: Target, rows: int, columns: int, tile: int) -> tuple[int, int]:
     """Return how many programs share a row, and how many columns each takes."""
-    wanted = max(1, 4 * target.multiprocessors // max(1, rows))
-    chunk = tile * max(1, cdiv(columns, wanted * tile))
+    wanted = max(1, SPLIT_PROGRAMS * target.multiprocessors // next_power_of_2(rows))
+    chunk = tile * max(1, cdiv(next_power_of_2(columns), wanted * tile))
     return cdiv(columns, chunk), chunk
 
 
-def tile_shape(axes: Axes, elements: int) -> tuple[int, int]:
-    """Return the sizes of a tile of about ``elements`` over the last two axes.
+def least(
+    call: Call, space: Mapping[tuple[str, int], Sequence[Config]], cost: Callable[[Config], float]
+) -> float:
+    """Return the least cost of a config of ``space`` for a call; infinity if none fits."""
+    configs = _nearest_space(space, call.target, call.element_size)
+    return min((cost(config) for config in configs), default=math.inf)
 
-    Where a tensor is contiguous along the other of the two, tiles are square, so that its
-    accesses too cover whole cache lines.
+
+def by_class(
+    *rows: tuple[tuple[str, ...], tuple[int, ...], tuple[Config, ...]],
+) -> dict[tuple[str, int], tuple[Config, ...]]:
+    """Return the configs of each architecture class and element size in bytes."""
+    return {
+        (architecture, size): configs
+        for architectures, sizes, configs in rows
+        for architecture in architectures
+        for size in sizes
+    }
+
+
+def tile_shape(crossed: bool, height: int, length: int, elements: int) -> tuple[int, int]:
+    """Return the sizes of a tile of about ``elements`` over two axes.
+
+    Where a tensor is contiguous along the first of the two (``crossed``), tiles are square, so
+    that its accesses too cover whole cache lines.
     """
-    rows, columns = axes.sizes[2], axes.sizes[3]
-    crossed = any(strides[2] == 1 and rows > 1 for strides in axes.by_tensor.values())
     widest = max(1, math.isqrt(elements)) if crossed else elements
-    block_1 = min(next_power_of_2(columns), next_power_of_2(widest))
-    return min(next_power_of_2(rows), max(1, elements // block_1)), block_1
+    block_1 = min(next_power_of_2(length), next_power_of_2(widest))
+    return min(next_power_of_2(height), max(1, elements // block_1)), block_1

@@ -1,8 +1,12 @@
 """Modulate normalised tokens by the condition of their sample (DiT, arXiv:2212.09748).
 
-Built by tilegen 0.1.0 from specs/adaln_modulate.py (spec a6a63a77, templates 950bbb1d).
+Built by tilegen 0.1.0 from specs/adaln_modulate.py (spec a6a63a77, templates 68306224).
 Rebuild with `tilegen build`; edits are overwritten.
 
+Traffic: 2*B*N*S*e + 2*B*N*e bytes (e: bytes of an element)
+Work: 3*B*N*S flops
+Bound: memory on every target
+Eager PyTorch: 3 kernels, 2.0 times the bytes
 """
 
 import torch
@@ -12,114 +16,47 @@ import triton.language as tl
 from ._runtime import (
     Call,
     Config,
-    Kernel,
     Launch,
     Op,
     Operand,
     Output,
     Step,
     Variant,
+    Work,
+    by_class,
     cdiv,
     flat_cost,
-    fold,
     narrow,
     tile_shape,
     widen,
 )
 
-#: Configs of the tiled kernels.
-TILED_CONFIGS = {
-    ("sm_80", 2): (
-        Config(TILE=1024, num_warps=4),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=8),  # 0 B shared
+_TILED_1 = (
+    Config(TILE=512, num_warps=1),  # at most 4096 B shared
+    Config(TILE=512, num_warps=2),  # at most 4096 B shared
+    Config(TILE=1024, num_warps=2),  # at most 8192 B shared
+    Config(TILE=1024, num_warps=4),  # at most 8192 B shared
+    Config(TILE=2048, num_warps=4),  # at most 16384 B shared
+    Config(TILE=4096, num_warps=4),  # at most 32768 B shared
+)
+_TILED_2 = (
+    Config(TILE=512, num_warps=1),  # at most 2048 B shared
+    Config(TILE=1024, num_warps=1),  # at most 4096 B shared
+    Config(TILE=1024, num_warps=2),  # at most 4096 B shared
+    Config(TILE=2048, num_warps=1),  # at most 8192 B shared
+    Config(TILE=2048, num_warps=2),  # at most 8192 B shared
+    Config(TILE=4096, num_warps=1),  # at most 16384 B shared
+)
+#: Tiles of TILE elements over strided axes; by architecture class and element size in bytes.
+TILED_CONFIGS = by_class(
+    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2), _TILED_1),
+    (
+        ("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120", "gfx90a", "gfx942", "gfx950"),
+        (4, 8),
+        _TILED_1,
     ),
-    ("sm_80", 4): (
-        Config(TILE=1024, num_warps=4),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=8),  # 0 B shared
-    ),
-    ("sm_90", 2): (
-        Config(TILE=1024, num_warps=4),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=8),  # 0 B shared
-    ),
-    ("sm_90", 4): (
-        Config(TILE=1024, num_warps=4),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=8),  # 0 B shared
-    ),
-    ("sm_100", 2): (
-        Config(TILE=1024, num_warps=4),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=8),  # 0 B shared
-    ),
-    ("sm_100", 4): (
-        Config(TILE=1024, num_warps=4),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=8),  # 0 B shared
-    ),
-    ("sm_89", 2): (
-        Config(TILE=1024, num_warps=4),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=8),  # 0 B shared
-    ),
-    ("sm_89", 4): (
-        Config(TILE=1024, num_warps=4),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=8),  # 0 B shared
-    ),
-    ("sm_86", 2): (
-        Config(TILE=1024, num_warps=4),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=8),  # 0 B shared
-    ),
-    ("sm_86", 4): (
-        Config(TILE=1024, num_warps=4),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=8),  # 0 B shared
-    ),
-    ("sm_120", 2): (
-        Config(TILE=1024, num_warps=4),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=8),  # 0 B shared
-    ),
-    ("sm_120", 4): (
-        Config(TILE=1024, num_warps=4),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=8),  # 0 B shared
-    ),
-    ("gfx90a", 2): (
-        Config(TILE=1024, num_warps=4),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=8),  # 0 B shared
-    ),
-    ("gfx90a", 4): (
-        Config(TILE=1024, num_warps=4),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=8),  # 0 B shared
-    ),
-    ("gfx942", 2): (
-        Config(TILE=1024, num_warps=4),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=8),  # 0 B shared
-    ),
-    ("gfx942", 4): (
-        Config(TILE=1024, num_warps=4),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=8),  # 0 B shared
-    ),
-    ("gfx950", 2): (
-        Config(TILE=1024, num_warps=4),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=8),  # 0 B shared
-    ),
-    ("gfx950", 4): (
-        Config(TILE=1024, num_warps=4),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=8),  # 0 B shared
-    ),
-}
+    (("gfx90a", "gfx942", "gfx950"), (1, 2), _TILED_2),
+)
 
 
 @triton.jit
@@ -128,84 +65,95 @@ def _adaln_modulate_tiled(
     scale_ptr,
     shift_ptr,
     out_ptr,
-    SIZE_0,
-    SIZE_1,
-    SIZE_2,
-    SIZE_3,
-    x_0,
-    x_1,
-    x_2,
-    x_3,
-    scale_0,
-    scale_1,
-    scale_2,
-    scale_3,
-    shift_0,
-    shift_1,
-    shift_2,
-    shift_3,
-    out_0,
-    out_1,
-    out_2,
-    out_3,
+    B,
+    SIZE_B_1,
+    S,
+    N,
+    x_B_0,
+    x_B_1,
+    x_S,
+    x_N,
+    scale_B_0,
+    scale_B_1,
+    scale_N,
+    shift_B_0,
+    shift_B_1,
+    shift_N,
+    out_B_0,
+    out_B_1,
+    out_S,
+    out_N,
     BLOCK_0: tl.constexpr,
     BLOCK_1: tl.constexpr,
     INT: tl.constexpr,
     FLOAT: tl.constexpr,
 ):
-    """A program computes one tile of the last two axes."""
+    """A program computes one tile of (S) by (N)."""
     tile = tl.program_id(0).to(INT)
-    tiles_3 = tl.cdiv(SIZE_3, BLOCK_1)
-    tiles_2 = tl.cdiv(SIZE_2, BLOCK_0)
-    axis_3 = (tile % tiles_3) * BLOCK_1 + tl.arange(0, BLOCK_1)[None, :]
-    axis_2 = (tile // tiles_3 % tiles_2) * BLOCK_0 + tl.arange(0, BLOCK_0)[:, None]
-    outer = tile // tiles_3 // tiles_2
-    axis_1 = outer % SIZE_1
-    axis_0 = outer // SIZE_1
-    inside = (axis_2 < SIZE_2) & (axis_3 < SIZE_3)
-    x_axes = x_ptr + axis_0 * x_0 + axis_1 * x_1
-    scale_axes = scale_ptr + axis_0 * scale_0 + axis_1 * scale_1
-    shift_axes = shift_ptr + axis_0 * shift_0 + axis_1 * shift_1
-    out_axes = out_ptr + axis_0 * out_0 + axis_1 * out_1
+    tiles_1 = tl.cdiv(N, BLOCK_1)
+    tiles_0 = tl.cdiv(S, BLOCK_0)
+    n = (tile % tiles_1) * BLOCK_1 + tl.arange(0, BLOCK_1)[None, :]
+    s = (tile // tiles_1 % tiles_0) * BLOCK_0 + tl.arange(0, BLOCK_0)[:, None]
+    in_n = n < N
+    in_s = s < S
+    b = tile // tiles_1 // tiles_0 + tl.zeros((1, 1), INT)
+    b_1 = b % SIZE_B_1
+    b_0 = b // SIZE_B_1
+    x_b = x_ptr + b_0 * x_B_0 + b_1 * x_B_1
+    scale_b = scale_ptr + b_0 * scale_B_0 + b_1 * scale_B_1
+    shift_b = shift_ptr + b_0 * shift_B_0 + b_1 * shift_B_1
+    out_b = out_ptr + b_0 * out_B_0 + b_1 * out_B_1
 
-    x = tl.load(x_axes + axis_2 * x_2 + axis_3 * x_3, mask=inside, other=0.0).to(FLOAT)
-    scale = tl.load(
-        scale_axes + axis_2 * scale_2 + axis_3 * scale_3,
-        mask=inside,
-        other=0.0,
-        eviction_policy="evict_last",
-    ).to(FLOAT)
-    shift = tl.load(
-        shift_axes + axis_2 * shift_2 + axis_3 * shift_3,
-        mask=inside,
-        other=0.0,
-        eviction_policy="evict_last",
-    ).to(FLOAT)
+    x = tl.load(x_b + s * x_S + n * x_N, mask=in_s & in_n, other=0.0).to(FLOAT)
+    scale = tl.load(scale_b + n * scale_N, mask=in_n, other=0.0, eviction_policy="evict_last").to(
+        FLOAT
+    )
+    shift = tl.load(shift_b + n * shift_N, mask=in_n, other=0.0, eviction_policy="evict_last").to(
+        FLOAT
+    )
     # return x * (1.0 + scale) + shift
     tl.store(
-        out_axes + axis_2 * out_2 + axis_3 * out_3,
+        out_b + s * out_S + n * out_N,
         narrow(x * (1.0 + scale) + shift, out_ptr.dtype.element_ty),
-        mask=inside,
+        mask=in_s & in_n,
     )
 
 
 def _plan(call: Call) -> Launch:
     """Kernel, config and grid for one set of shapes, strides and dtypes."""
-    axes = call.axes(("B", "S", "N"), limit=4)
-    config = call.choose(TILED_CONFIGS, lambda config: flat_cost(config, call.target, axes.total))
-    block_0, block_1 = tile_shape(axes, config["TILE"])
-    tiles = cdiv(axes.sizes[2], block_0) * cdiv(axes.sizes[3], block_1)
+    axes_0 = call.axes(("B",), limit=2)
+    axes_1 = call.axes(("S",), limit=1)
+    axes_2 = call.axes(("N",), limit=1)
+    height, length = axes_1.total, axes_2.total
+    outer = axes_0.total
+
+    def tiled_time(config: Config) -> float:
+        work = Work(reads=1, writes=1, flops=3, held=1.5, held_wide=3)
+        return flat_cost(config, call.target, work, call.element_size, outer * height * length)
+
+    config = call.choose(TILED_CONFIGS, tiled_time)
+    block_0, block_1 = tile_shape(axes_1.crossed(-1), height, length, config["TILE"])
+    tiles = cdiv(height, block_0) * cdiv(length, block_1)
     return Launch(
         Step(
             _adaln_modulate_tiled,
-            grid=(axes.sizes[0] * axes.sizes[1] * tiles,),
+            grid=(outer * tiles,),
             tensors=("x", "scale", "shift", "out"),
             integers=(
-                *axes.sizes,
-                *axes.strides("x"),
-                *axes.strides("scale"),
-                *axes.strides("shift"),
-                *axes.strides("out"),
+                axes_0.total,
+                *axes_0.sizes[1:],
+                axes_1.total,
+                axes_2.total,
+                *axes_0.strides("x"),
+                axes_1.strides("x")[0],
+                axes_2.strides("x")[0],
+                *axes_0.strides("scale"),
+                axes_2.strides("scale")[0],
+                *axes_0.strides("shift"),
+                axes_2.strides("shift")[0],
+                *axes_0.strides("out"),
+                axes_1.strides("out")[0],
+                axes_2.strides("out")[0],
             ),
             constants={"BLOCK_0": block_0, "BLOCK_1": block_1},
             config=config,

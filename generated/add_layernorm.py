@@ -2,9 +2,13 @@
 
 y normalises the unrounded sum; h is that sum as it is stored, rounded.
 
-Built by tilegen 0.1.0 from specs/add_layernorm.py (spec f5dda980, templates 950bbb1d).
+Built by tilegen 0.1.0 from specs/add_layernorm.py (spec f5dda980, templates 68306224).
 Rebuild with `tilegen build`; edits are overwritten.
 
+Traffic: 4*M*N*e + N*e bytes (e: bytes of an element)
+Work: 8*M*N + 4*M flops, 3*M of them exponentials, roots and quotients
+Bound: memory on every target
+Eager PyTorch: 8 kernels, 2.8 times the bytes
 """
 
 import torch
@@ -14,7 +18,6 @@ import triton.language as tl
 from ._runtime import (
     Call,
     Config,
-    Kernel,
     Launch,
     Op,
     Operand,
@@ -22,265 +25,124 @@ from ._runtime import (
     Param,
     Step,
     Variant,
+    Work,
     block_cost,
+    by_class,
     cdiv,
-    fold,
+    least,
     loop_cost,
-    minimum,
+    moments_end,
+    moments_join,
+    moments_step,
     narrow,
     next_power_of_2,
     scalar,
+    split_cost,
     split_row,
-    splits_pay,
-    welford_end,
-    welford_step,
     widen,
 )
 
-#: Columns that one program holds in registers; wider rows are swept block by block.
-WIDEST_BLOCK = 32768
+_BLOCK_1 = (
+    Config(TILE=1024, num_warps=2),  # at most 2048 B shared
+    Config(TILE=2048, num_warps=4),  # at most 4096 B shared
+    Config(TILE=4096, num_warps=4),  # at most 8192 B shared
+    Config(TILE=4096, num_warps=8),  # at most 8192 B shared
+    Config(TILE=8192, num_warps=8),  # at most 16384 B shared
+    Config(TILE=16384, num_warps=8),  # at most 32768 B shared
+)
+_BLOCK_2 = (
+    Config(TILE=512, num_warps=4),  # at most 2048 B shared
+    Config(TILE=512, num_warps=8),  # at most 2048 B shared
+    Config(TILE=1024, num_warps=2),  # at most 4096 B shared
+    Config(TILE=1024, num_warps=4),  # at most 4096 B shared
+    Config(TILE=4096, num_warps=8),  # at most 16384 B shared
+    Config(TILE=8192, num_warps=8),  # at most 32768 B shared
+)
+_BLOCK_3 = (
+    Config(TILE=1024, num_warps=1),  # at most 4096 B shared
+    Config(TILE=1024, num_warps=4),  # at most 4096 B shared
+    Config(TILE=1024, num_warps=8),  # at most 4096 B shared
+    Config(TILE=4096, num_warps=4),  # at most 16384 B shared
+    Config(TILE=4096, num_warps=8),  # at most 16384 B shared
+    Config(TILE=8192, num_warps=8),  # at most 32768 B shared
+)
+#: Whole rows in registers, TILE elements to a program; by architecture class and element size in bytes.
+BLOCK_CONFIGS = by_class(
+    (
+        ("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120", "gfx90a", "gfx942", "gfx950"),
+        (1, 2, 4),
+        _BLOCK_1,
+    ),
+    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _BLOCK_2),
+    (("gfx90a", "gfx942", "gfx950"), (8,), _BLOCK_3),
+)
 
-#: Configs of the block kernels.
-BLOCK_CONFIGS = {
-    ("sm_80", 2): (
-        Config(TILE=1024, num_warps=2),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-        Config(TILE=32768, num_warps=16),  # 0 B shared
-    ),
-    ("sm_80", 4): (
-        Config(TILE=1024, num_warps=2),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-        Config(TILE=32768, num_warps=16),  # 0 B shared
-    ),
-    ("sm_90", 2): (
-        Config(TILE=1024, num_warps=2),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-        Config(TILE=32768, num_warps=16),  # 0 B shared
-    ),
-    ("sm_90", 4): (
-        Config(TILE=1024, num_warps=2),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-        Config(TILE=32768, num_warps=16),  # 0 B shared
-    ),
-    ("sm_100", 2): (
-        Config(TILE=1024, num_warps=2),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-        Config(TILE=32768, num_warps=16),  # 0 B shared
-    ),
-    ("sm_100", 4): (
-        Config(TILE=1024, num_warps=2),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-        Config(TILE=32768, num_warps=16),  # 0 B shared
-    ),
-    ("sm_89", 2): (
-        Config(TILE=1024, num_warps=2),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-        Config(TILE=32768, num_warps=16),  # 0 B shared
-    ),
-    ("sm_89", 4): (
-        Config(TILE=1024, num_warps=2),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-        Config(TILE=32768, num_warps=16),  # 0 B shared
-    ),
-    ("sm_86", 2): (
-        Config(TILE=1024, num_warps=2),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-        Config(TILE=32768, num_warps=16),  # 0 B shared
-    ),
-    ("sm_86", 4): (
-        Config(TILE=1024, num_warps=2),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-        Config(TILE=32768, num_warps=16),  # 0 B shared
-    ),
-    ("sm_120", 2): (
-        Config(TILE=1024, num_warps=2),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-        Config(TILE=32768, num_warps=16),  # 0 B shared
-    ),
-    ("sm_120", 4): (
-        Config(TILE=1024, num_warps=2),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-        Config(TILE=32768, num_warps=16),  # 0 B shared
-    ),
-    ("gfx90a", 2): (
-        Config(TILE=1024, num_warps=2),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-        Config(TILE=32768, num_warps=16),  # 0 B shared
-    ),
-    ("gfx90a", 4): (
-        Config(TILE=1024, num_warps=2),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-        Config(TILE=32768, num_warps=16),  # 0 B shared
-    ),
-    ("gfx942", 2): (
-        Config(TILE=1024, num_warps=2),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-        Config(TILE=32768, num_warps=16),  # 0 B shared
-    ),
-    ("gfx942", 4): (
-        Config(TILE=1024, num_warps=2),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-        Config(TILE=32768, num_warps=16),  # 0 B shared
-    ),
-    ("gfx950", 2): (
-        Config(TILE=1024, num_warps=2),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-        Config(TILE=32768, num_warps=16),  # 0 B shared
-    ),
-    ("gfx950", 4): (
-        Config(TILE=1024, num_warps=2),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-        Config(TILE=32768, num_warps=16),  # 0 B shared
-    ),
-}
-
-#: Configs of the loop kernels.
-LOOP_CONFIGS = {
-    ("sm_80", 2): (
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-    ),
-    ("sm_80", 4): (
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-    ),
-    ("sm_90", 2): (
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-    ),
-    ("sm_90", 4): (
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-    ),
-    ("sm_100", 2): (
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-    ),
-    ("sm_100", 4): (
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-    ),
-    ("sm_89", 2): (
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-    ),
-    ("sm_89", 4): (
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-    ),
-    ("sm_86", 2): (
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-    ),
-    ("sm_86", 4): (
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-    ),
-    ("sm_120", 2): (
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-    ),
-    ("sm_120", 4): (
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-    ),
-    ("gfx90a", 2): (
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-    ),
-    ("gfx90a", 4): (
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-    ),
-    ("gfx942", 2): (
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-    ),
-    ("gfx942", 4): (
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-    ),
-    ("gfx950", 2): (
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-    ),
-    ("gfx950", 4): (
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-    ),
-}
+_LOOP_1 = (
+    Config(TILE=2048, num_warps=4, num_stages=1),  # at most 512 B shared
+    Config(TILE=2048, num_warps=4, num_stages=4),  # 24576 B shared
+    Config(TILE=2048, num_warps=8, num_stages=4),  # 24576 B shared
+    Config(TILE=8192, num_warps=8, num_stages=1),  # at most 2048 B shared
+    Config(TILE=8192, num_warps=8, num_stages=4),  # 98304 B shared
+    Config(TILE=16384, num_warps=8, num_stages=1),  # at most 4096 B shared
+)
+_LOOP_2 = (
+    Config(TILE=2048, num_warps=4, num_stages=1),  # at most 1024 B shared
+    Config(TILE=2048, num_warps=4, num_stages=2),  # 16384 B shared
+    Config(TILE=2048, num_warps=8, num_stages=4),  # 49152 B shared
+    Config(TILE=4096, num_warps=8, num_stages=4),  # 98304 B shared
+    Config(TILE=8192, num_warps=8, num_stages=1),  # at most 4096 B shared
+    Config(TILE=16384, num_warps=8, num_stages=1),  # at most 8192 B shared
+)
+_LOOP_3 = (
+    Config(TILE=2048, num_warps=4, num_stages=1),  # at most 2048 B shared
+    Config(TILE=2048, num_warps=8, num_stages=1),  # at most 2048 B shared
+    Config(TILE=2048, num_warps=8, num_stages=4),  # 98304 B shared
+    Config(TILE=4096, num_warps=4, num_stages=1),  # at most 4096 B shared
+    Config(TILE=4096, num_warps=8, num_stages=2),  # 65536 B shared
+    Config(TILE=16384, num_warps=8, num_stages=1),  # at most 16384 B shared
+)
+_LOOP_4 = (
+    Config(TILE=2048, num_warps=4, num_stages=1),  # at most 8192 B shared
+    Config(TILE=2048, num_warps=4, num_stages=2),  # 65536 B shared
+    Config(TILE=2048, num_warps=8, num_stages=2),  # 65536 B shared
+    Config(TILE=2048, num_warps=32, num_stages=2),  # 65536 B shared
+    Config(TILE=4096, num_warps=8, num_stages=1),  # at most 16384 B shared
+    Config(TILE=8192, num_warps=8, num_stages=1),  # at most 32768 B shared
+)
+_LOOP_5 = (
+    Config(TILE=4096, num_warps=8, num_stages=2),  # 32768 B shared
+    Config(TILE=8192, num_warps=4, num_stages=1),  # at most 4096 B shared
+    Config(TILE=8192, num_warps=8, num_stages=2),  # 65536 B shared
+    Config(TILE=16384, num_warps=8, num_stages=1),  # at most 8192 B shared
+    Config(TILE=16384, num_warps=8, num_stages=2),  # 131072 B shared
+    Config(TILE=32768, num_warps=8, num_stages=1),  # at most 16384 B shared
+)
+_LOOP_6 = (
+    Config(TILE=2048, num_warps=4, num_stages=1),  # at most 2048 B shared
+    Config(TILE=2048, num_warps=4, num_stages=2),  # 32768 B shared
+    Config(TILE=8192, num_warps=4, num_stages=1),  # at most 8192 B shared
+    Config(TILE=8192, num_warps=8, num_stages=2),  # 131072 B shared
+    Config(TILE=16384, num_warps=8, num_stages=1),  # at most 16384 B shared
+    Config(TILE=32768, num_warps=8, num_stages=1),  # at most 32768 B shared
+)
+_LOOP_7 = (
+    Config(TILE=2048, num_warps=4, num_stages=1),  # at most 8192 B shared
+    Config(TILE=2048, num_warps=4, num_stages=2),  # 65536 B shared
+    Config(TILE=4096, num_warps=4, num_stages=1),  # at most 16384 B shared
+    Config(TILE=4096, num_warps=8, num_stages=2),  # 131072 B shared
+    Config(TILE=8192, num_warps=8, num_stages=1),  # at most 32768 B shared
+    Config(TILE=16384, num_warps=8, num_stages=1),  # at most 65536 B shared
+)
+#: Sweeps over one row, TILE elements at a time; by architecture class and element size in bytes.
+LOOP_CONFIGS = by_class(
+    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (1,), _LOOP_1),
+    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (2,), _LOOP_2),
+    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (4,), _LOOP_3),
+    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _LOOP_4),
+    (("gfx90a", "gfx942", "gfx950"), (1, 2), _LOOP_5),
+    (("gfx90a", "gfx942", "gfx950"), (4,), _LOOP_6),
+    (("gfx90a", "gfx942", "gfx950"), (8,), _LOOP_7),
+)
 
 
 @triton.jit
@@ -334,20 +196,15 @@ def _add_layernorm_block(
 
     eps = scalar(eps, FLOAT)
 
-    x = tl.load(
-        x_rows + cols * x_col, mask=in_rows & in_cols, other=0.0, eviction_policy="evict_first"
-    ).to(FLOAT)
-    residual = tl.load(
-        residual_rows + cols * residual_col,
-        mask=in_rows & in_cols,
-        other=0.0,
-        eviction_policy="evict_first",
-    ).to(FLOAT)
+    x = tl.load(x_rows + cols * x_col, mask=in_rows & in_cols, other=0.0).to(FLOAT)
+    residual = tl.load(residual_rows + cols * residual_col, mask=in_rows & in_cols, other=0.0).to(
+        FLOAT
+    )
     # h = x + residual
     h = x + residual
     # y = (h - mean(h)) * rstd * weight
     row_sum = tl.sum(h, axis=1, keep_dims=True)
-    casts = tl.cast(N, FLOAT)
+    rounded = tl.cast(N, FLOAT)
     row_mean = row_sum / N
     centred = h - row_mean
     row_sum_2 = tl.sum(tl.where(in_cols, centred * centred, 0.0), axis=1, keep_dims=True)
@@ -392,12 +249,13 @@ def _add_layernorm_loop(
     eps,
     LANES: tl.constexpr,
     VECTOR: tl.constexpr,
+    STAGES: tl.constexpr,
     INT: tl.constexpr,
     FLOAT: tl.constexpr,
 ):
-    """A program goes over one row 2 times, block by block."""
+    """A program goes over one row 3 times, block by block."""
     rows = tl.program_id(0).to(INT) + tl.arange(0, 1)[:, None]
-    lane = tl.arange(0, LANES)[:, None] * VECTOR + tl.arange(0, VECTOR)[None, :]
+    lane = (tl.arange(0, LANES)[:, None] * VECTOR + tl.arange(0, VECTOR)[None, :]).to(INT)
     row_2 = rows % ROWS_2
     row_1 = rows // ROWS_2 % ROWS_1
     row_0 = rows // ROWS_2 // ROWS_1
@@ -410,12 +268,11 @@ def _add_layernorm_loop(
 
     eps = scalar(eps, FLOAT)
 
-    mean = tl.full((LANES, 1), 0.0, FLOAT)
-    spread = tl.full((LANES, 1), 0.0, FLOAT)
-    count = tl.full((LANES, 1), 0.0, FLOAT)
-    for start in range(0, N, LANES * VECTOR):
+    total = tl.full((LANES, 1), 0.0, FLOAT)
+    for start in tl.range(0, N, LANES * VECTOR, num_stages=STAGES):
         cols = start + lane
         in_cols = cols < N
+
         x = tl.load(
             x_rows + cols * x_col, mask=in_cols, other=0.0, eviction_policy="evict_last"
         ).to(FLOAT)
@@ -428,16 +285,41 @@ def _add_layernorm_loop(
         # h = x + residual
         h = x + residual
         # y = (h - mean(h)) * rstd * weight
-        mean, spread, count = welford_step(mean, spread, count, h, in_cols)
+        total = total + tl.sum(h, axis=1, keep_dims=True)
 
-    row_mean, row_spread, row_count = welford_end(mean, spread, count)
+    row_sum = tl.sum(total, axis=0, keep_dims=True)
 
-    # rstd = rsqrt(variance(h) + eps)
-    rstd = tl.rsqrt(row_spread / N + eps)
+    row_mean = row_sum / N
 
-    for start in range(0, N, LANES * VECTOR):
+    total_2 = tl.full((LANES, 1), 0.0, FLOAT)
+    for start in tl.range(0, N, LANES * VECTOR, num_stages=STAGES):
         cols = start + lane
         in_cols = cols < N
+
+        x = tl.load(
+            x_rows + cols * x_col, mask=in_cols, other=0.0, eviction_policy="evict_last"
+        ).to(FLOAT)
+        residual = tl.load(
+            residual_rows + cols * residual_col,
+            mask=in_cols,
+            other=0.0,
+            eviction_policy="evict_last",
+        ).to(FLOAT)
+        h = x + residual
+        centred = h - row_mean
+        total_2 = total_2 + tl.sum(
+            tl.where(in_cols, centred * centred, 0.0), axis=1, keep_dims=True
+        )
+
+    row_sum_2 = tl.sum(total_2, axis=0, keep_dims=True)
+
+    # rstd = rsqrt(variance(h) + eps)
+    rstd = tl.rsqrt(row_sum_2 / N + eps)
+
+    for start in tl.range(0, N, LANES * VECTOR, num_stages=STAGES):
+        cols = start + lane
+        in_cols = cols < N
+
         x = tl.load(
             x_rows + cols * x_col, mask=in_cols, other=0.0, eviction_policy="evict_first"
         ).to(FLOAT)
@@ -452,8 +334,18 @@ def _add_layernorm_loop(
             weight_ptr + cols * weight_col, mask=in_cols, other=0.0, eviction_policy="evict_last"
         ).to(FLOAT)
         y = (h - row_mean) * rstd * weight
-        tl.store(y_rows + cols * y_col, narrow(y, y_ptr.dtype.element_ty), mask=in_cols)
-        tl.store(h_rows + cols * h_col, narrow(h, h_ptr.dtype.element_ty), mask=in_cols)
+        tl.store(
+            y_rows + cols * y_col,
+            narrow(y, y_ptr.dtype.element_ty),
+            mask=in_cols,
+            cache_modifier=".cs",
+        )
+        tl.store(
+            h_rows + cols * h_col,
+            narrow(h, h_ptr.dtype.element_ty),
+            mask=in_cols,
+            cache_modifier=".cs",
+        )
 
 
 @triton.jit
@@ -478,6 +370,7 @@ def _add_layernorm_partial(
     eps,
     LANES: tl.constexpr,
     VECTOR: tl.constexpr,
+    STAGES: tl.constexpr,
     SPLITS: tl.constexpr,
     CHUNK: tl.constexpr,
     INT: tl.constexpr,
@@ -487,7 +380,7 @@ def _add_layernorm_partial(
     split = tl.program_id(0) % SPLITS
     rows = (tl.program_id(0) // SPLITS).to(INT) + tl.arange(0, 1)[:, None]
     stop = tl.minimum((split + 1) * CHUNK, N)
-    lane = tl.arange(0, LANES)[:, None] * VECTOR + tl.arange(0, VECTOR)[None, :]
+    lane = (tl.arange(0, LANES)[:, None] * VECTOR + tl.arange(0, VECTOR)[None, :]).to(INT)
     row_2 = rows % ROWS_2
     row_1 = rows // ROWS_2 % ROWS_1
     row_0 = rows // ROWS_2 // ROWS_1
@@ -498,27 +391,28 @@ def _add_layernorm_partial(
 
     eps = scalar(eps, FLOAT)
 
-    mean = tl.full((LANES, 1), 0.0, FLOAT)
-    spread = tl.full((LANES, 1), 0.0, FLOAT)
+    shift = tl.full((LANES, 1), 0.0, FLOAT)
+    total = tl.full((LANES, 1), 0.0, FLOAT)
+    squares = tl.full((LANES, 1), 0.0, FLOAT)
     count = tl.full((LANES, 1), 0.0, FLOAT)
-    for start in range(split * CHUNK, stop, LANES * VECTOR):
+    for start in tl.range(split * CHUNK, stop, LANES * VECTOR, num_stages=STAGES):
         cols = start + lane
         in_cols = cols < stop
-        x = tl.load(
-            x_rows + cols * x_col, mask=in_cols, other=0.0, eviction_policy="evict_last"
-        ).to(FLOAT)
-        residual = tl.load(
-            residual_rows + cols * residual_col,
-            mask=in_cols,
-            other=0.0,
-            eviction_policy="evict_last",
-        ).to(FLOAT)
+        held = tl.minimum(
+            tl.maximum(stop - start - tl.arange(0, LANES)[:, None] * VECTOR, 0), VECTOR
+        )
+        begins = start == split * CHUNK
+
+        x = tl.load(x_rows + cols * x_col, mask=in_cols, other=0.0).to(FLOAT)
+        residual = tl.load(residual_rows + cols * residual_col, mask=in_cols, other=0.0).to(FLOAT)
         # h = x + residual
         h = x + residual
         # y = (h - mean(h)) * rstd * weight
-        mean, spread, count = welford_step(mean, spread, count, h, in_cols)
+        shift, total, squares, count = moments_step(
+            shift, total, squares, count, h, in_cols, held, begins
+        )
 
-    row_mean, row_spread, row_count = welford_end(mean, spread, count)
+    row_mean, row_spread, row_count = moments_end(shift, total, squares, count)
     tl.store(partial_mean_ptr + rows * SPLITS + split, row_mean)
     tl.store(partial_spread_ptr + rows * SPLITS + split, row_spread)
     tl.store(partial_count_ptr + rows * SPLITS + split, row_count)
@@ -558,6 +452,7 @@ def _add_layernorm_finish(
     eps,
     LANES: tl.constexpr,
     VECTOR: tl.constexpr,
+    STAGES: tl.constexpr,
     SPLITS: tl.constexpr,
     CHUNK: tl.constexpr,
     BLOCK_S: tl.constexpr,
@@ -568,7 +463,8 @@ def _add_layernorm_finish(
     split = tl.program_id(0) % SPLITS
     rows = (tl.program_id(0) // SPLITS).to(INT) + tl.arange(0, 1)[:, None]
     stop = tl.minimum((split + 1) * CHUNK, N)
-    lane = tl.arange(0, LANES)[:, None] * VECTOR + tl.arange(0, VECTOR)[None, :]
+    leads = rows * 0 + split == 0
+    lane = (tl.arange(0, LANES)[:, None] * VECTOR + tl.arange(0, VECTOR)[None, :]).to(INT)
     row_2 = rows % ROWS_2
     row_1 = rows // ROWS_2 % ROWS_1
     row_0 = rows // ROWS_2 // ROWS_1
@@ -585,31 +481,33 @@ def _add_layernorm_finish(
     mean = tl.load(partial_mean_ptr + rows * SPLITS + splits, mask=splits < SPLITS, other=0.0)
     spread = tl.load(partial_spread_ptr + rows * SPLITS + splits, mask=splits < SPLITS, other=0.0)
     count = tl.load(partial_count_ptr + rows * SPLITS + splits, mask=splits < SPLITS, other=0.0)
-    row_mean, row_spread, row_count = welford_end(mean, spread, count)
+    row_mean, row_spread, row_count = moments_join(mean, spread, count)
     # rstd = rsqrt(variance(h) + eps)
     rstd = tl.rsqrt(row_spread / N + eps)
 
-    for start in range(split * CHUNK, stop, LANES * VECTOR):
+    for start in tl.range(split * CHUNK, stop, LANES * VECTOR, num_stages=STAGES):
         cols = start + lane
         in_cols = cols < stop
-        x = tl.load(
-            x_rows + cols * x_col, mask=in_cols, other=0.0, eviction_policy="evict_last"
-        ).to(FLOAT)
-        residual = tl.load(
-            residual_rows + cols * residual_col,
-            mask=in_cols,
-            other=0.0,
-            eviction_policy="evict_last",
-        ).to(FLOAT)
+
+        x = tl.load(x_rows + cols * x_col, mask=in_cols, other=0.0).to(FLOAT)
+        residual = tl.load(residual_rows + cols * residual_col, mask=in_cols, other=0.0).to(FLOAT)
         # h = x + residual
         h = x + residual
-        weight = tl.load(
-            weight_ptr + cols * weight_col, mask=in_cols, other=0.0, eviction_policy="evict_last"
-        ).to(FLOAT)
+        weight = tl.load(weight_ptr + cols * weight_col, mask=in_cols, other=0.0).to(FLOAT)
         # y = (h - mean(h)) * rstd * weight
         y = (h - row_mean) * rstd * weight
-        tl.store(y_rows + cols * y_col, narrow(y, y_ptr.dtype.element_ty), mask=in_cols)
-        tl.store(h_rows + cols * h_col, narrow(h, h_ptr.dtype.element_ty), mask=in_cols)
+        tl.store(
+            y_rows + cols * y_col,
+            narrow(y, y_ptr.dtype.element_ty),
+            mask=in_cols,
+            cache_modifier=".cs",
+        )
+        tl.store(
+            h_rows + cols * h_col,
+            narrow(h, h_ptr.dtype.element_ty),
+            mask=in_cols,
+            cache_modifier=".cs",
+        )
 
 
 @triton.jit
@@ -665,20 +563,15 @@ def _add_layernorm_bias_block(
 
     eps = scalar(eps, FLOAT)
 
-    x = tl.load(
-        x_rows + cols * x_col, mask=in_rows & in_cols, other=0.0, eviction_policy="evict_first"
-    ).to(FLOAT)
-    residual = tl.load(
-        residual_rows + cols * residual_col,
-        mask=in_rows & in_cols,
-        other=0.0,
-        eviction_policy="evict_first",
-    ).to(FLOAT)
+    x = tl.load(x_rows + cols * x_col, mask=in_rows & in_cols, other=0.0).to(FLOAT)
+    residual = tl.load(residual_rows + cols * residual_col, mask=in_rows & in_cols, other=0.0).to(
+        FLOAT
+    )
     # h = x + residual
     h = x + residual
     # y = (h - mean(h)) * rstd * weight
     row_sum = tl.sum(h, axis=1, keep_dims=True)
-    casts = tl.cast(N, FLOAT)
+    rounded = tl.cast(N, FLOAT)
     row_mean = row_sum / N
     centred = h - row_mean
     row_sum_2 = tl.sum(tl.where(in_cols, centred * centred, 0.0), axis=1, keep_dims=True)
@@ -692,8 +585,8 @@ def _add_layernorm_bias_block(
         bias_ptr + cols * bias_col, mask=in_cols, other=0.0, eviction_policy="evict_last"
     ).to(FLOAT)
     # y = y + bias
-    y_2 = y + bias
-    tl.store(y_rows + cols * y_col, narrow(y_2, y_ptr.dtype.element_ty), mask=in_rows & in_cols)
+    y = y + bias
+    tl.store(y_rows + cols * y_col, narrow(y, y_ptr.dtype.element_ty), mask=in_rows & in_cols)
     tl.store(h_rows + cols * h_col, narrow(h, h_ptr.dtype.element_ty), mask=in_rows & in_cols)
 
 
@@ -730,12 +623,13 @@ def _add_layernorm_bias_loop(
     eps,
     LANES: tl.constexpr,
     VECTOR: tl.constexpr,
+    STAGES: tl.constexpr,
     INT: tl.constexpr,
     FLOAT: tl.constexpr,
 ):
-    """A program goes over one row 2 times, block by block."""
+    """A program goes over one row 3 times, block by block."""
     rows = tl.program_id(0).to(INT) + tl.arange(0, 1)[:, None]
-    lane = tl.arange(0, LANES)[:, None] * VECTOR + tl.arange(0, VECTOR)[None, :]
+    lane = (tl.arange(0, LANES)[:, None] * VECTOR + tl.arange(0, VECTOR)[None, :]).to(INT)
     row_2 = rows % ROWS_2
     row_1 = rows // ROWS_2 % ROWS_1
     row_0 = rows // ROWS_2 // ROWS_1
@@ -748,12 +642,11 @@ def _add_layernorm_bias_loop(
 
     eps = scalar(eps, FLOAT)
 
-    mean = tl.full((LANES, 1), 0.0, FLOAT)
-    spread = tl.full((LANES, 1), 0.0, FLOAT)
-    count = tl.full((LANES, 1), 0.0, FLOAT)
-    for start in range(0, N, LANES * VECTOR):
+    total = tl.full((LANES, 1), 0.0, FLOAT)
+    for start in tl.range(0, N, LANES * VECTOR, num_stages=STAGES):
         cols = start + lane
         in_cols = cols < N
+
         x = tl.load(
             x_rows + cols * x_col, mask=in_cols, other=0.0, eviction_policy="evict_last"
         ).to(FLOAT)
@@ -766,16 +659,41 @@ def _add_layernorm_bias_loop(
         # h = x + residual
         h = x + residual
         # y = (h - mean(h)) * rstd * weight
-        mean, spread, count = welford_step(mean, spread, count, h, in_cols)
+        total = total + tl.sum(h, axis=1, keep_dims=True)
 
-    row_mean, row_spread, row_count = welford_end(mean, spread, count)
+    row_sum = tl.sum(total, axis=0, keep_dims=True)
 
-    # rstd = rsqrt(variance(h) + eps)
-    rstd = tl.rsqrt(row_spread / N + eps)
+    row_mean = row_sum / N
 
-    for start in range(0, N, LANES * VECTOR):
+    total_2 = tl.full((LANES, 1), 0.0, FLOAT)
+    for start in tl.range(0, N, LANES * VECTOR, num_stages=STAGES):
         cols = start + lane
         in_cols = cols < N
+
+        x = tl.load(
+            x_rows + cols * x_col, mask=in_cols, other=0.0, eviction_policy="evict_last"
+        ).to(FLOAT)
+        residual = tl.load(
+            residual_rows + cols * residual_col,
+            mask=in_cols,
+            other=0.0,
+            eviction_policy="evict_last",
+        ).to(FLOAT)
+        h = x + residual
+        centred = h - row_mean
+        total_2 = total_2 + tl.sum(
+            tl.where(in_cols, centred * centred, 0.0), axis=1, keep_dims=True
+        )
+
+    row_sum_2 = tl.sum(total_2, axis=0, keep_dims=True)
+
+    # rstd = rsqrt(variance(h) + eps)
+    rstd = tl.rsqrt(row_sum_2 / N + eps)
+
+    for start in tl.range(0, N, LANES * VECTOR, num_stages=STAGES):
+        cols = start + lane
+        in_cols = cols < N
+
         x = tl.load(
             x_rows + cols * x_col, mask=in_cols, other=0.0, eviction_policy="evict_first"
         ).to(FLOAT)
@@ -794,9 +712,19 @@ def _add_layernorm_bias_loop(
             bias_ptr + cols * bias_col, mask=in_cols, other=0.0, eviction_policy="evict_last"
         ).to(FLOAT)
         # y = y + bias
-        y_2 = y + bias
-        tl.store(y_rows + cols * y_col, narrow(y_2, y_ptr.dtype.element_ty), mask=in_cols)
-        tl.store(h_rows + cols * h_col, narrow(h, h_ptr.dtype.element_ty), mask=in_cols)
+        y = y + bias
+        tl.store(
+            y_rows + cols * y_col,
+            narrow(y, y_ptr.dtype.element_ty),
+            mask=in_cols,
+            cache_modifier=".cs",
+        )
+        tl.store(
+            h_rows + cols * h_col,
+            narrow(h, h_ptr.dtype.element_ty),
+            mask=in_cols,
+            cache_modifier=".cs",
+        )
 
 
 @triton.jit
@@ -821,6 +749,7 @@ def _add_layernorm_bias_partial(
     eps,
     LANES: tl.constexpr,
     VECTOR: tl.constexpr,
+    STAGES: tl.constexpr,
     SPLITS: tl.constexpr,
     CHUNK: tl.constexpr,
     INT: tl.constexpr,
@@ -830,7 +759,7 @@ def _add_layernorm_bias_partial(
     split = tl.program_id(0) % SPLITS
     rows = (tl.program_id(0) // SPLITS).to(INT) + tl.arange(0, 1)[:, None]
     stop = tl.minimum((split + 1) * CHUNK, N)
-    lane = tl.arange(0, LANES)[:, None] * VECTOR + tl.arange(0, VECTOR)[None, :]
+    lane = (tl.arange(0, LANES)[:, None] * VECTOR + tl.arange(0, VECTOR)[None, :]).to(INT)
     row_2 = rows % ROWS_2
     row_1 = rows // ROWS_2 % ROWS_1
     row_0 = rows // ROWS_2 // ROWS_1
@@ -841,27 +770,28 @@ def _add_layernorm_bias_partial(
 
     eps = scalar(eps, FLOAT)
 
-    mean = tl.full((LANES, 1), 0.0, FLOAT)
-    spread = tl.full((LANES, 1), 0.0, FLOAT)
+    shift = tl.full((LANES, 1), 0.0, FLOAT)
+    total = tl.full((LANES, 1), 0.0, FLOAT)
+    squares = tl.full((LANES, 1), 0.0, FLOAT)
     count = tl.full((LANES, 1), 0.0, FLOAT)
-    for start in range(split * CHUNK, stop, LANES * VECTOR):
+    for start in tl.range(split * CHUNK, stop, LANES * VECTOR, num_stages=STAGES):
         cols = start + lane
         in_cols = cols < stop
-        x = tl.load(
-            x_rows + cols * x_col, mask=in_cols, other=0.0, eviction_policy="evict_last"
-        ).to(FLOAT)
-        residual = tl.load(
-            residual_rows + cols * residual_col,
-            mask=in_cols,
-            other=0.0,
-            eviction_policy="evict_last",
-        ).to(FLOAT)
+        held = tl.minimum(
+            tl.maximum(stop - start - tl.arange(0, LANES)[:, None] * VECTOR, 0), VECTOR
+        )
+        begins = start == split * CHUNK
+
+        x = tl.load(x_rows + cols * x_col, mask=in_cols, other=0.0).to(FLOAT)
+        residual = tl.load(residual_rows + cols * residual_col, mask=in_cols, other=0.0).to(FLOAT)
         # h = x + residual
         h = x + residual
         # y = (h - mean(h)) * rstd * weight
-        mean, spread, count = welford_step(mean, spread, count, h, in_cols)
+        shift, total, squares, count = moments_step(
+            shift, total, squares, count, h, in_cols, held, begins
+        )
 
-    row_mean, row_spread, row_count = welford_end(mean, spread, count)
+    row_mean, row_spread, row_count = moments_end(shift, total, squares, count)
     tl.store(partial_mean_ptr + rows * SPLITS + split, row_mean)
     tl.store(partial_spread_ptr + rows * SPLITS + split, row_spread)
     tl.store(partial_count_ptr + rows * SPLITS + split, row_count)
@@ -903,6 +833,7 @@ def _add_layernorm_bias_finish(
     eps,
     LANES: tl.constexpr,
     VECTOR: tl.constexpr,
+    STAGES: tl.constexpr,
     SPLITS: tl.constexpr,
     CHUNK: tl.constexpr,
     BLOCK_S: tl.constexpr,
@@ -913,7 +844,8 @@ def _add_layernorm_bias_finish(
     split = tl.program_id(0) % SPLITS
     rows = (tl.program_id(0) // SPLITS).to(INT) + tl.arange(0, 1)[:, None]
     stop = tl.minimum((split + 1) * CHUNK, N)
-    lane = tl.arange(0, LANES)[:, None] * VECTOR + tl.arange(0, VECTOR)[None, :]
+    leads = rows * 0 + split == 0
+    lane = (tl.arange(0, LANES)[:, None] * VECTOR + tl.arange(0, VECTOR)[None, :]).to(INT)
     row_2 = rows % ROWS_2
     row_1 = rows // ROWS_2 % ROWS_1
     row_0 = rows // ROWS_2 // ROWS_1
@@ -930,36 +862,36 @@ def _add_layernorm_bias_finish(
     mean = tl.load(partial_mean_ptr + rows * SPLITS + splits, mask=splits < SPLITS, other=0.0)
     spread = tl.load(partial_spread_ptr + rows * SPLITS + splits, mask=splits < SPLITS, other=0.0)
     count = tl.load(partial_count_ptr + rows * SPLITS + splits, mask=splits < SPLITS, other=0.0)
-    row_mean, row_spread, row_count = welford_end(mean, spread, count)
+    row_mean, row_spread, row_count = moments_join(mean, spread, count)
     # rstd = rsqrt(variance(h) + eps)
     rstd = tl.rsqrt(row_spread / N + eps)
 
-    for start in range(split * CHUNK, stop, LANES * VECTOR):
+    for start in tl.range(split * CHUNK, stop, LANES * VECTOR, num_stages=STAGES):
         cols = start + lane
         in_cols = cols < stop
-        x = tl.load(
-            x_rows + cols * x_col, mask=in_cols, other=0.0, eviction_policy="evict_last"
-        ).to(FLOAT)
-        residual = tl.load(
-            residual_rows + cols * residual_col,
-            mask=in_cols,
-            other=0.0,
-            eviction_policy="evict_last",
-        ).to(FLOAT)
+
+        x = tl.load(x_rows + cols * x_col, mask=in_cols, other=0.0).to(FLOAT)
+        residual = tl.load(residual_rows + cols * residual_col, mask=in_cols, other=0.0).to(FLOAT)
         # h = x + residual
         h = x + residual
-        weight = tl.load(
-            weight_ptr + cols * weight_col, mask=in_cols, other=0.0, eviction_policy="evict_last"
-        ).to(FLOAT)
+        weight = tl.load(weight_ptr + cols * weight_col, mask=in_cols, other=0.0).to(FLOAT)
         # y = (h - mean(h)) * rstd * weight
         y = (h - row_mean) * rstd * weight
-        bias = tl.load(
-            bias_ptr + cols * bias_col, mask=in_cols, other=0.0, eviction_policy="evict_last"
-        ).to(FLOAT)
+        bias = tl.load(bias_ptr + cols * bias_col, mask=in_cols, other=0.0).to(FLOAT)
         # y = y + bias
-        y_2 = y + bias
-        tl.store(y_rows + cols * y_col, narrow(y_2, y_ptr.dtype.element_ty), mask=in_cols)
-        tl.store(h_rows + cols * h_col, narrow(h, h_ptr.dtype.element_ty), mask=in_cols)
+        y = y + bias
+        tl.store(
+            y_rows + cols * y_col,
+            narrow(y, y_ptr.dtype.element_ty),
+            mask=in_cols,
+            cache_modifier=".cs",
+        )
+        tl.store(
+            h_rows + cols * h_col,
+            narrow(h, h_ptr.dtype.element_ty),
+            mask=in_cols,
+            cache_modifier=".cs",
+        )
 
 
 def _plan(call: Call) -> Launch:
@@ -967,13 +899,54 @@ def _plan(call: Call) -> Launch:
     rows = call.axes(("M",), limit=3)
     cols = call.axes(("N",), limit=1)
     width = next_power_of_2(cols.total)
-    if call.takes("split", splits_pay(call.target, rows.total, cols.total)):
-        config = call.choose(
-            LOOP_CONFIGS, lambda config: loop_cost(config, call.target, rows.total, cols.total)
+
+    def block_time(config: Config) -> float:
+        work = Work(reads=2, writes=2, flops=8, joins=2, held=2, held_wide=2)
+        return block_cost(config, call.target, work, call.element_size, rows.total, width)
+
+    block = least(call, BLOCK_CONFIGS, block_time)
+
+    def loop_time(config: Config) -> float:
+        work = Work(
+            reads=2,
+            writes=2,
+            flops=10.5,
+            rereads=4,
+            joins=2,
+            passes=3,
+            tiles=3,
+            held=2,
+            held_wide=2.25,
         )
+        return loop_cost(config, call.target, work, call.element_size, rows.total, cols.total)
+
+    loop = least(call, LOOP_CONFIGS, loop_time)
+
+    def split_time(config: Config) -> float:
+        work = Work(
+            reads=2,
+            writes=2,
+            flops=11.875,
+            special=0.125,
+            rereads=2,
+            joins=2,
+            passes=2,
+            tiles=3,
+            held=2,
+            held_wide=3,
+        )
+        return split_cost(config, call.target, work, call.element_size, rows.total, cols.total)
+
+    split = least(call, LOOP_CONFIGS, split_time)
+    if call.takes("split", split < min(block, loop)):
+        config = call.choose(LOOP_CONFIGS, split_time)
         splits, chunk = split_row(call.target, rows.total, cols.total, config["TILE"])
         vector = max(1, 16 // call.element_size)
-        lanes = {"LANES": config["TILE"] // vector, "VECTOR": vector}
+        lanes = {
+            "LANES": config["TILE"] // vector,
+            "VECTOR": vector,
+            "STAGES": config["num_stages"],
+        }
         return Launch(
             Step(
                 _add_layernorm_partial,
@@ -1034,10 +1007,9 @@ def _plan(call: Call) -> Launch:
                 "partial_count": ((rows.total, splits), call.float),
             },
         )
-    if call.takes("block", width <= WIDEST_BLOCK):
-        config = call.choose(
-            BLOCK_CONFIGS, lambda config: block_cost(config, call.target, rows.total, width)
-        )
+
+    if call.takes("block", block <= loop):
+        config = call.choose(BLOCK_CONFIGS, block_time)
         block_m = max(1, min(config["TILE"] // width, next_power_of_2(rows.total)))
         return Launch(
             Step(
@@ -1064,10 +1036,9 @@ def _plan(call: Call) -> Launch:
             )
         )
 
-    config = call.choose(
-        LOOP_CONFIGS, lambda config: loop_cost(config, call.target, rows.total, cols.total)
-    )
+    config = call.choose(LOOP_CONFIGS, loop_time)
     vector = max(1, 16 // call.element_size)
+    lanes = {"LANES": config["TILE"] // vector, "VECTOR": vector, "STAGES": config["num_stages"]}
     return Launch(
         Step(
             _add_layernorm_loop,
@@ -1088,7 +1059,7 @@ def _plan(call: Call) -> Launch:
                 cols.strides("h")[0],
             ),
             params=("eps",),
-            constants={"LANES": config["TILE"] // vector, "VECTOR": vector},
+            constants=lanes,
             config=config,
         )
     )
@@ -1099,13 +1070,54 @@ def _plan_bias(call: Call) -> Launch:
     rows = call.axes(("M",), limit=3)
     cols = call.axes(("N",), limit=1)
     width = next_power_of_2(cols.total)
-    if call.takes("split", splits_pay(call.target, rows.total, cols.total)):
-        config = call.choose(
-            LOOP_CONFIGS, lambda config: loop_cost(config, call.target, rows.total, cols.total)
+
+    def block_time(config: Config) -> float:
+        work = Work(reads=2, writes=2, flops=9, joins=2, held=3, held_wide=3)
+        return block_cost(config, call.target, work, call.element_size, rows.total, width)
+
+    block = least(call, BLOCK_CONFIGS, block_time)
+
+    def loop_time(config: Config) -> float:
+        work = Work(
+            reads=2,
+            writes=2,
+            flops=11.5,
+            rereads=4,
+            joins=2,
+            passes=3,
+            tiles=4,
+            held=3,
+            held_wide=3,
         )
+        return loop_cost(config, call.target, work, call.element_size, rows.total, cols.total)
+
+    loop = least(call, LOOP_CONFIGS, loop_time)
+
+    def split_time(config: Config) -> float:
+        work = Work(
+            reads=2,
+            writes=2,
+            flops=12.875,
+            special=0.125,
+            rereads=2,
+            joins=2,
+            passes=2,
+            tiles=4,
+            held=3,
+            held_wide=3,
+        )
+        return split_cost(config, call.target, work, call.element_size, rows.total, cols.total)
+
+    split = least(call, LOOP_CONFIGS, split_time)
+    if call.takes("split", split < min(block, loop)):
+        config = call.choose(LOOP_CONFIGS, split_time)
         splits, chunk = split_row(call.target, rows.total, cols.total, config["TILE"])
         vector = max(1, 16 // call.element_size)
-        lanes = {"LANES": config["TILE"] // vector, "VECTOR": vector}
+        lanes = {
+            "LANES": config["TILE"] // vector,
+            "VECTOR": vector,
+            "STAGES": config["num_stages"],
+        }
         return Launch(
             Step(
                 _add_layernorm_bias_partial,
@@ -1168,10 +1180,9 @@ def _plan_bias(call: Call) -> Launch:
                 "partial_count": ((rows.total, splits), call.float),
             },
         )
-    if call.takes("block", width <= WIDEST_BLOCK):
-        config = call.choose(
-            BLOCK_CONFIGS, lambda config: block_cost(config, call.target, rows.total, width)
-        )
+
+    if call.takes("block", block <= loop):
+        config = call.choose(BLOCK_CONFIGS, block_time)
         block_m = max(1, min(config["TILE"] // width, next_power_of_2(rows.total)))
         return Launch(
             Step(
@@ -1199,10 +1210,9 @@ def _plan_bias(call: Call) -> Launch:
             )
         )
 
-    config = call.choose(
-        LOOP_CONFIGS, lambda config: loop_cost(config, call.target, rows.total, cols.total)
-    )
+    config = call.choose(LOOP_CONFIGS, loop_time)
     vector = max(1, 16 // call.element_size)
+    lanes = {"LANES": config["TILE"] // vector, "VECTOR": vector, "STAGES": config["num_stages"]}
     return Launch(
         Step(
             _add_layernorm_bias_loop,
@@ -1224,7 +1234,7 @@ def _plan_bias(call: Call) -> Launch:
                 cols.strides("h")[0],
             ),
             params=("eps",),
-            constants={"LANES": config["TILE"] // vector, "VECTOR": vector},
+            constants=lanes,
             config=config,
         )
     )

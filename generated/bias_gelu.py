@@ -1,8 +1,12 @@
 """Add a linear layer's bias, then GELU (Hendrycks and Gimpel, arXiv:1606.08415).
 
-Built by tilegen 0.1.0 from specs/bias_gelu.py (spec bec6fd0e, templates 950bbb1d).
+Built by tilegen 0.1.0 from specs/bias_gelu.py (spec bec6fd0e, templates 68306224).
 Rebuild with `tilegen build`; edits are overwritten.
 
+Traffic: 2*M*N*e + N*e bytes (e: bytes of an element)
+Work: 25*M*N flops, M*N of them exponentials, roots and quotients
+Bound: memory on every target
+Eager PyTorch: 6 kernels, 6.5 times the bytes
 """
 
 import torch
@@ -12,7 +16,6 @@ import triton.language as tl
 from ._runtime import (
     Call,
     Config,
-    Kernel,
     Launch,
     Op,
     Operand,
@@ -20,108 +23,42 @@ from ._runtime import (
     Param,
     Step,
     Variant,
+    Work,
+    by_class,
     cdiv,
     flat_cost,
-    fold,
     narrow,
-    tanh,
+    sigmoid,
     tile_shape,
     widen,
 )
 
-#: Configs of the tiled kernels.
-TILED_CONFIGS = {
-    ("sm_80", 2): (
-        Config(TILE=1024, num_warps=4),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=8),  # 0 B shared
+_TILED_1 = (
+    Config(TILE=512, num_warps=1),  # at most 4096 B shared
+    Config(TILE=512, num_warps=2),  # at most 4096 B shared
+    Config(TILE=1024, num_warps=1),  # at most 8192 B shared
+    Config(TILE=1024, num_warps=2),  # at most 8192 B shared
+    Config(TILE=1024, num_warps=4),  # at most 8192 B shared
+    Config(TILE=2048, num_warps=2),  # at most 16384 B shared
+)
+_TILED_2 = (
+    Config(TILE=512, num_warps=1),  # at most 2048 B shared
+    Config(TILE=1024, num_warps=1),  # at most 4096 B shared
+    Config(TILE=1024, num_warps=2),  # at most 4096 B shared
+    Config(TILE=2048, num_warps=1),  # at most 8192 B shared
+    Config(TILE=2048, num_warps=2),  # at most 8192 B shared
+    Config(TILE=2048, num_warps=4),  # at most 8192 B shared
+)
+#: Tiles of TILE elements over strided axes; by architecture class and element size in bytes.
+TILED_CONFIGS = by_class(
+    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2), _TILED_1),
+    (
+        ("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120", "gfx90a", "gfx942", "gfx950"),
+        (4, 8),
+        _TILED_1,
     ),
-    ("sm_80", 4): (
-        Config(TILE=1024, num_warps=4),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=8),  # 0 B shared
-    ),
-    ("sm_90", 2): (
-        Config(TILE=1024, num_warps=4),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=8),  # 0 B shared
-    ),
-    ("sm_90", 4): (
-        Config(TILE=1024, num_warps=4),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=8),  # 0 B shared
-    ),
-    ("sm_100", 2): (
-        Config(TILE=1024, num_warps=4),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=8),  # 0 B shared
-    ),
-    ("sm_100", 4): (
-        Config(TILE=1024, num_warps=4),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=8),  # 0 B shared
-    ),
-    ("sm_89", 2): (
-        Config(TILE=1024, num_warps=4),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=8),  # 0 B shared
-    ),
-    ("sm_89", 4): (
-        Config(TILE=1024, num_warps=4),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=8),  # 0 B shared
-    ),
-    ("sm_86", 2): (
-        Config(TILE=1024, num_warps=4),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=8),  # 0 B shared
-    ),
-    ("sm_86", 4): (
-        Config(TILE=1024, num_warps=4),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=8),  # 0 B shared
-    ),
-    ("sm_120", 2): (
-        Config(TILE=1024, num_warps=4),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=8),  # 0 B shared
-    ),
-    ("sm_120", 4): (
-        Config(TILE=1024, num_warps=4),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=8),  # 0 B shared
-    ),
-    ("gfx90a", 2): (
-        Config(TILE=1024, num_warps=4),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=8),  # 0 B shared
-    ),
-    ("gfx90a", 4): (
-        Config(TILE=1024, num_warps=4),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=8),  # 0 B shared
-    ),
-    ("gfx942", 2): (
-        Config(TILE=1024, num_warps=4),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=8),  # 0 B shared
-    ),
-    ("gfx942", 4): (
-        Config(TILE=1024, num_warps=4),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=8),  # 0 B shared
-    ),
-    ("gfx950", 2): (
-        Config(TILE=1024, num_warps=4),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=8),  # 0 B shared
-    ),
-    ("gfx950", 4): (
-        Config(TILE=1024, num_warps=4),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=8),  # 0 B shared
-    ),
-}
+    (("gfx90a", "gfx942", "gfx950"), (1, 2), _TILED_2),
+)
 
 
 @triton.jit
@@ -129,54 +66,48 @@ def _bias_gelu_none_tiled(
     x_ptr,
     bias_ptr,
     out_ptr,
-    SIZE_0,
-    SIZE_1,
-    SIZE_2,
-    SIZE_3,
-    x_0,
-    x_1,
-    x_2,
-    x_3,
-    bias_0,
-    bias_1,
-    bias_2,
-    bias_3,
-    out_0,
-    out_1,
-    out_2,
-    out_3,
+    M,
+    SIZE_M_1,
+    SIZE_M_2,
+    N,
+    x_M_0,
+    x_M_1,
+    x_M_2,
+    x_N,
+    bias_N,
+    out_M_0,
+    out_M_1,
+    out_M_2,
+    out_N,
     BLOCK_0: tl.constexpr,
     BLOCK_1: tl.constexpr,
     INT: tl.constexpr,
     FLOAT: tl.constexpr,
 ):
-    """A program computes one tile of the last two axes."""
+    """A program computes one tile of (M) by (N)."""
     tile = tl.program_id(0).to(INT)
-    tiles_3 = tl.cdiv(SIZE_3, BLOCK_1)
-    tiles_2 = tl.cdiv(SIZE_2, BLOCK_0)
-    axis_3 = (tile % tiles_3) * BLOCK_1 + tl.arange(0, BLOCK_1)[None, :]
-    axis_2 = (tile // tiles_3 % tiles_2) * BLOCK_0 + tl.arange(0, BLOCK_0)[:, None]
-    outer = tile // tiles_3 // tiles_2
-    axis_1 = outer % SIZE_1
-    axis_0 = outer // SIZE_1
-    inside = (axis_2 < SIZE_2) & (axis_3 < SIZE_3)
-    x_axes = x_ptr + axis_0 * x_0 + axis_1 * x_1
-    bias_axes = bias_ptr + axis_0 * bias_0 + axis_1 * bias_1
-    out_axes = out_ptr + axis_0 * out_0 + axis_1 * out_1
+    tiles_1 = tl.cdiv(N, BLOCK_1)
+    tiles_0 = tl.cdiv(M, BLOCK_0)
+    n = (tile % tiles_1) * BLOCK_1 + tl.arange(0, BLOCK_1)[None, :]
+    m = (tile // tiles_1 % tiles_0) * BLOCK_0 + tl.arange(0, BLOCK_0)[:, None]
+    in_n = n < N
+    in_m = m < M
+    m_2 = m % SIZE_M_2
+    m_1 = m // SIZE_M_2 % SIZE_M_1
+    m_0 = m // SIZE_M_2 // SIZE_M_1
+    x_m = x_ptr + m_0 * x_M_0 + m_1 * x_M_1 + m_2 * x_M_2
+    out_m = out_ptr + m_0 * out_M_0 + m_1 * out_M_1 + m_2 * out_M_2
 
-    x = tl.load(x_axes + axis_2 * x_2 + axis_3 * x_3, mask=inside, other=0.0).to(FLOAT)
-    bias = tl.load(
-        bias_axes + axis_2 * bias_2 + axis_3 * bias_3,
-        mask=inside,
-        other=0.0,
-        eviction_policy="evict_last",
-    ).to(FLOAT)
+    x = tl.load(x_m + n * x_N, mask=in_m & in_n, other=0.0).to(FLOAT)
+    bias = tl.load(bias_ptr + n * bias_N, mask=in_n, other=0.0, eviction_policy="evict_last").to(
+        FLOAT
+    )
     # return gelu(x + bias, approximate=approximate)
-    adds = x + bias
+    value = x + bias
     tl.store(
-        out_axes + axis_2 * out_2 + axis_3 * out_3,
-        narrow(0.5 * adds * (1.0 + tl.erf(adds * 0.7071067811865476)), out_ptr.dtype.element_ty),
-        mask=inside,
+        out_m + n * out_N,
+        narrow(0.5 * value * (1.0 + tl.erf(value * 0.7071067811865476)), out_ptr.dtype.element_ty),
+        mask=in_m & in_n,
     )
 
 
@@ -185,72 +116,83 @@ def _bias_gelu_tanh_tiled(
     x_ptr,
     bias_ptr,
     out_ptr,
-    SIZE_0,
-    SIZE_1,
-    SIZE_2,
-    SIZE_3,
-    x_0,
-    x_1,
-    x_2,
-    x_3,
-    bias_0,
-    bias_1,
-    bias_2,
-    bias_3,
-    out_0,
-    out_1,
-    out_2,
-    out_3,
+    M,
+    SIZE_M_1,
+    SIZE_M_2,
+    N,
+    x_M_0,
+    x_M_1,
+    x_M_2,
+    x_N,
+    bias_N,
+    out_M_0,
+    out_M_1,
+    out_M_2,
+    out_N,
     BLOCK_0: tl.constexpr,
     BLOCK_1: tl.constexpr,
     INT: tl.constexpr,
     FLOAT: tl.constexpr,
 ):
-    """A program computes one tile of the last two axes."""
+    """A program computes one tile of (M) by (N)."""
     tile = tl.program_id(0).to(INT)
-    tiles_3 = tl.cdiv(SIZE_3, BLOCK_1)
-    tiles_2 = tl.cdiv(SIZE_2, BLOCK_0)
-    axis_3 = (tile % tiles_3) * BLOCK_1 + tl.arange(0, BLOCK_1)[None, :]
-    axis_2 = (tile // tiles_3 % tiles_2) * BLOCK_0 + tl.arange(0, BLOCK_0)[:, None]
-    outer = tile // tiles_3 // tiles_2
-    axis_1 = outer % SIZE_1
-    axis_0 = outer // SIZE_1
-    inside = (axis_2 < SIZE_2) & (axis_3 < SIZE_3)
-    x_axes = x_ptr + axis_0 * x_0 + axis_1 * x_1
-    bias_axes = bias_ptr + axis_0 * bias_0 + axis_1 * bias_1
-    out_axes = out_ptr + axis_0 * out_0 + axis_1 * out_1
+    tiles_1 = tl.cdiv(N, BLOCK_1)
+    tiles_0 = tl.cdiv(M, BLOCK_0)
+    n = (tile % tiles_1) * BLOCK_1 + tl.arange(0, BLOCK_1)[None, :]
+    m = (tile // tiles_1 % tiles_0) * BLOCK_0 + tl.arange(0, BLOCK_0)[:, None]
+    in_n = n < N
+    in_m = m < M
+    m_2 = m % SIZE_M_2
+    m_1 = m // SIZE_M_2 % SIZE_M_1
+    m_0 = m // SIZE_M_2 // SIZE_M_1
+    x_m = x_ptr + m_0 * x_M_0 + m_1 * x_M_1 + m_2 * x_M_2
+    out_m = out_ptr + m_0 * out_M_0 + m_1 * out_M_1 + m_2 * out_M_2
 
-    x = tl.load(x_axes + axis_2 * x_2 + axis_3 * x_3, mask=inside, other=0.0).to(FLOAT)
-    bias = tl.load(
-        bias_axes + axis_2 * bias_2 + axis_3 * bias_3,
-        mask=inside,
-        other=0.0,
-        eviction_policy="evict_last",
-    ).to(FLOAT)
+    x = tl.load(x_m + n * x_N, mask=in_m & in_n, other=0.0).to(FLOAT)
+    bias = tl.load(bias_ptr + n * bias_N, mask=in_n, other=0.0, eviction_policy="evict_last").to(
+        FLOAT
+    )
     # return gelu(x + bias, approximate=approximate)
-    adds = x + bias
+    value = x + bias
     tl.store(
-        out_axes + axis_2 * out_2 + axis_3 * out_3,
+        out_m + n * out_N,
         narrow(
-            adds * tl.sigmoid(1.5957691216057308 * (adds + 0.044715 * (adds * adds * adds))),
+            value * sigmoid(1.5957691216057308 * (value + 0.044715 * (value * value * value))),
             out_ptr.dtype.element_ty,
         ),
-        mask=inside,
+        mask=in_m & in_n,
     )
 
 
 def _plan_none(call: Call) -> Launch:
     """Kernel, config and grid for one set of shapes, strides and dtypes."""
-    axes = call.axes(("M", "N"), limit=4)
-    config = call.choose(TILED_CONFIGS, lambda config: flat_cost(config, call.target, axes.total))
-    block_0, block_1 = tile_shape(axes, config["TILE"])
-    tiles = cdiv(axes.sizes[2], block_0) * cdiv(axes.sizes[3], block_1)
+    axes_0 = call.axes(("M",), limit=3)
+    axes_1 = call.axes(("N",), limit=1)
+    height, length = axes_0.total, axes_1.total
+    outer = 1
+
+    def tiled_time(config: Config) -> float:
+        work = Work(reads=1, writes=1, flops=25, special=1, held_wide=2)
+        return flat_cost(config, call.target, work, call.element_size, outer * height * length)
+
+    config = call.choose(TILED_CONFIGS, tiled_time)
+    block_0, block_1 = tile_shape(axes_0.crossed(-1), height, length, config["TILE"])
+    tiles = cdiv(height, block_0) * cdiv(length, block_1)
     return Launch(
         Step(
             _bias_gelu_none_tiled,
-            grid=(axes.sizes[0] * axes.sizes[1] * tiles,),
+            grid=(outer * tiles,),
             tensors=("x", "bias", "out"),
-            integers=(*axes.sizes, *axes.strides("x"), *axes.strides("bias"), *axes.strides("out")),
+            integers=(
+                axes_0.total,
+                *axes_0.sizes[1:],
+                axes_1.total,
+                *axes_0.strides("x"),
+                axes_1.strides("x")[0],
+                axes_1.strides("bias")[0],
+                *axes_0.strides("out"),
+                axes_1.strides("out")[0],
+            ),
             constants={"BLOCK_0": block_0, "BLOCK_1": block_1},
             config=config,
         )
@@ -259,16 +201,33 @@ def _plan_none(call: Call) -> Launch:
 
 def _plan_tanh(call: Call) -> Launch:
     """Kernel, config and grid for one set of shapes, strides and dtypes."""
-    axes = call.axes(("M", "N"), limit=4)
-    config = call.choose(TILED_CONFIGS, lambda config: flat_cost(config, call.target, axes.total))
-    block_0, block_1 = tile_shape(axes, config["TILE"])
-    tiles = cdiv(axes.sizes[2], block_0) * cdiv(axes.sizes[3], block_1)
+    axes_0 = call.axes(("M",), limit=3)
+    axes_1 = call.axes(("N",), limit=1)
+    height, length = axes_0.total, axes_1.total
+    outer = 1
+
+    def tiled_time(config: Config) -> float:
+        work = Work(reads=1, writes=1, flops=10, special=2, held_wide=2)
+        return flat_cost(config, call.target, work, call.element_size, outer * height * length)
+
+    config = call.choose(TILED_CONFIGS, tiled_time)
+    block_0, block_1 = tile_shape(axes_0.crossed(-1), height, length, config["TILE"])
+    tiles = cdiv(height, block_0) * cdiv(length, block_1)
     return Launch(
         Step(
             _bias_gelu_tanh_tiled,
-            grid=(axes.sizes[0] * axes.sizes[1] * tiles,),
+            grid=(outer * tiles,),
             tensors=("x", "bias", "out"),
-            integers=(*axes.sizes, *axes.strides("x"), *axes.strides("bias"), *axes.strides("out")),
+            integers=(
+                axes_0.total,
+                *axes_0.sizes[1:],
+                axes_1.total,
+                *axes_0.strides("x"),
+                axes_1.strides("x")[0],
+                axes_1.strides("bias")[0],
+                *axes_0.strides("out"),
+                axes_1.strides("out")[0],
+            ),
             constants={"BLOCK_0": block_0, "BLOCK_1": block_1},
             config=config,
         )

@@ -2,9 +2,13 @@
 
 A row with the label ignore_index costs 0; softcap is Gemma 2's (arXiv:2408.00118).
 
-Built by tilegen 0.1.0 from specs/cross_entropy.py (spec 42770796, templates 950bbb1d).
+Built by tilegen 0.1.0 from specs/cross_entropy.py (spec 42770796, templates 68306224).
 Rebuild with `tilegen build`; edits are overwritten.
 
+Traffic: M*V*e + M*i + 8*M bytes (e: bytes of an element, i: bytes of an index)
+Work: 4*M*V + 12*M flops, M*V + M of them exponentials, roots and quotients
+Bound: memory on every target
+Eager PyTorch: 8 kernels, 1.0 times the bytes
 """
 
 import torch
@@ -14,7 +18,6 @@ import triton.language as tl
 from ._runtime import (
     Call,
     Config,
-    Kernel,
     Launch,
     Op,
     Operand,
@@ -22,269 +25,107 @@ from ._runtime import (
     Param,
     Step,
     Variant,
+    Work,
     block_cost,
+    by_class,
     cdiv,
-    fold,
+    exp,
+    least,
     logsumexp_end,
     logsumexp_step,
     loop_cost,
-    minimum,
     nan_max,
     narrow,
     next_power_of_2,
     scalar,
     scalar_tensor,
+    split_cost,
     split_row,
-    splits_pay,
     take_last,
     tanh,
     widen,
 )
 
-#: Columns that one program holds in registers; wider rows are swept block by block.
-WIDEST_BLOCK = 32768
+_BLOCK_1 = (
+    Config(TILE=4096, num_warps=2),  # at most 128 B shared
+    Config(TILE=4096, num_warps=8),  # at most 128 B shared
+    Config(TILE=4096, num_warps=16),  # at most 128 B shared
+    Config(TILE=8192, num_warps=8),  # at most 256 B shared
+    Config(TILE=16384, num_warps=8),  # at most 512 B shared
+    Config(TILE=32768, num_warps=16),  # at most 1024 B shared
+)
+_BLOCK_2 = (
+    Config(TILE=512, num_warps=1),  # at most 64 B shared
+    Config(TILE=2048, num_warps=1),  # at most 256 B shared
+    Config(TILE=4096, num_warps=2),  # at most 512 B shared
+    Config(TILE=4096, num_warps=8),  # at most 512 B shared
+    Config(TILE=8192, num_warps=4),  # at most 1024 B shared
+    Config(TILE=16384, num_warps=8),  # at most 2048 B shared
+)
+_BLOCK_3 = (
+    Config(TILE=512, num_warps=2),  # at most 32 B shared
+    Config(TILE=1024, num_warps=1),  # at most 64 B shared
+    Config(TILE=4096, num_warps=4),  # at most 256 B shared
+    Config(TILE=4096, num_warps=8),  # at most 256 B shared
+    Config(TILE=8192, num_warps=4),  # at most 512 B shared
+    Config(TILE=8192, num_warps=8),  # at most 512 B shared
+)
+#: Whole rows in registers, TILE elements to a program; by architecture class and element size in bytes.
+BLOCK_CONFIGS = by_class(
+    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2, 4), _BLOCK_1),
+    (("gfx90a", "gfx942", "gfx950"), (1, 2, 4), _BLOCK_2),
+    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _BLOCK_2),
+    (("gfx90a", "gfx942", "gfx950"), (8,), _BLOCK_3),
+)
 
-#: Configs of the block kernels.
-BLOCK_CONFIGS = {
-    ("sm_80", 2): (
-        Config(TILE=1024, num_warps=2),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-        Config(TILE=32768, num_warps=16),  # 0 B shared
-    ),
-    ("sm_80", 4): (
-        Config(TILE=1024, num_warps=2),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-        Config(TILE=32768, num_warps=16),  # 0 B shared
-    ),
-    ("sm_90", 2): (
-        Config(TILE=1024, num_warps=2),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-        Config(TILE=32768, num_warps=16),  # 0 B shared
-    ),
-    ("sm_90", 4): (
-        Config(TILE=1024, num_warps=2),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-        Config(TILE=32768, num_warps=16),  # 0 B shared
-    ),
-    ("sm_100", 2): (
-        Config(TILE=1024, num_warps=2),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-        Config(TILE=32768, num_warps=16),  # 0 B shared
-    ),
-    ("sm_100", 4): (
-        Config(TILE=1024, num_warps=2),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-        Config(TILE=32768, num_warps=16),  # 0 B shared
-    ),
-    ("sm_89", 2): (
-        Config(TILE=1024, num_warps=2),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-        Config(TILE=32768, num_warps=16),  # 0 B shared
-    ),
-    ("sm_89", 4): (
-        Config(TILE=1024, num_warps=2),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-        Config(TILE=32768, num_warps=16),  # 0 B shared
-    ),
-    ("sm_86", 2): (
-        Config(TILE=1024, num_warps=2),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-        Config(TILE=32768, num_warps=16),  # 0 B shared
-    ),
-    ("sm_86", 4): (
-        Config(TILE=1024, num_warps=2),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-        Config(TILE=32768, num_warps=16),  # 0 B shared
-    ),
-    ("sm_120", 2): (
-        Config(TILE=1024, num_warps=2),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-        Config(TILE=32768, num_warps=16),  # 0 B shared
-    ),
-    ("sm_120", 4): (
-        Config(TILE=1024, num_warps=2),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-        Config(TILE=32768, num_warps=16),  # 0 B shared
-    ),
-    ("gfx90a", 2): (
-        Config(TILE=1024, num_warps=2),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-        Config(TILE=32768, num_warps=16),  # 0 B shared
-    ),
-    ("gfx90a", 4): (
-        Config(TILE=1024, num_warps=2),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-        Config(TILE=32768, num_warps=16),  # 0 B shared
-    ),
-    ("gfx942", 2): (
-        Config(TILE=1024, num_warps=2),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-        Config(TILE=32768, num_warps=16),  # 0 B shared
-    ),
-    ("gfx942", 4): (
-        Config(TILE=1024, num_warps=2),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-        Config(TILE=32768, num_warps=16),  # 0 B shared
-    ),
-    ("gfx950", 2): (
-        Config(TILE=1024, num_warps=2),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-        Config(TILE=32768, num_warps=16),  # 0 B shared
-    ),
-    ("gfx950", 4): (
-        Config(TILE=1024, num_warps=2),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-        Config(TILE=32768, num_warps=16),  # 0 B shared
-    ),
-}
-
-#: Configs of the loop kernels.
-LOOP_CONFIGS = {
-    ("sm_80", 2): (
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-    ),
-    ("sm_80", 4): (
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-    ),
-    ("sm_90", 2): (
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-    ),
-    ("sm_90", 4): (
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-    ),
-    ("sm_100", 2): (
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-    ),
-    ("sm_100", 4): (
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-    ),
-    ("sm_89", 2): (
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-    ),
-    ("sm_89", 4): (
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-    ),
-    ("sm_86", 2): (
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-    ),
-    ("sm_86", 4): (
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-    ),
-    ("sm_120", 2): (
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-    ),
-    ("sm_120", 4): (
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-    ),
-    ("gfx90a", 2): (
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-    ),
-    ("gfx90a", 4): (
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-    ),
-    ("gfx942", 2): (
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-    ),
-    ("gfx942", 4): (
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-    ),
-    ("gfx950", 2): (
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-    ),
-    ("gfx950", 4): (
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-    ),
-}
+_LOOP_1 = (
+    Config(TILE=2048, num_warps=4, num_stages=1),  # at most 1024 B shared
+    Config(TILE=4096, num_warps=4, num_stages=4),  # 24576 B shared
+    Config(TILE=4096, num_warps=8, num_stages=1),  # at most 2048 B shared
+    Config(TILE=8192, num_warps=8, num_stages=1),  # at most 4096 B shared
+    Config(TILE=8192, num_warps=8, num_stages=4),  # 49152 B shared
+    Config(TILE=16384, num_warps=8, num_stages=1),  # at most 8192 B shared
+)
+_LOOP_2 = (
+    Config(TILE=2048, num_warps=4, num_stages=1),  # at most 2048 B shared
+    Config(TILE=2048, num_warps=8, num_stages=4),  # 24576 B shared
+    Config(TILE=2048, num_warps=16, num_stages=4),  # 24576 B shared
+    Config(TILE=4096, num_warps=8, num_stages=1),  # at most 4096 B shared
+    Config(TILE=8192, num_warps=8, num_stages=1),  # at most 8192 B shared
+    Config(TILE=8192, num_warps=8, num_stages=4),  # 98304 B shared
+)
+_LOOP_3 = (
+    Config(TILE=2048, num_warps=4, num_stages=1),  # at most 8192 B shared
+    Config(TILE=2048, num_warps=4, num_stages=2),  # 16384 B shared
+    Config(TILE=2048, num_warps=4, num_stages=4),  # 49152 B shared
+    Config(TILE=2048, num_warps=8, num_stages=4),  # 49152 B shared
+    Config(TILE=4096, num_warps=8, num_stages=1),  # at most 16384 B shared
+    Config(TILE=4096, num_warps=8, num_stages=4),  # 98304 B shared
+)
+_LOOP_4 = (
+    Config(TILE=2048, num_warps=4, num_stages=1),  # at most 2048 B shared
+    Config(TILE=2048, num_warps=4, num_stages=2),  # 8192 B shared
+    Config(TILE=4096, num_warps=4, num_stages=1),  # at most 4096 B shared
+    Config(TILE=8192, num_warps=4, num_stages=2),  # 32768 B shared
+    Config(TILE=8192, num_warps=8, num_stages=1),  # at most 8192 B shared
+    Config(TILE=16384, num_warps=8, num_stages=1),  # at most 16384 B shared
+)
+_LOOP_5 = (
+    Config(TILE=2048, num_warps=4, num_stages=1),  # at most 8192 B shared
+    Config(TILE=2048, num_warps=4, num_stages=2),  # 16384 B shared
+    Config(TILE=2048, num_warps=8, num_stages=1),  # at most 8192 B shared
+    Config(TILE=2048, num_warps=8, num_stages=2),  # 16384 B shared
+    Config(TILE=4096, num_warps=8, num_stages=1),  # at most 16384 B shared
+    Config(TILE=8192, num_warps=8, num_stages=1),  # at most 32768 B shared
+)
+#: Sweeps over one row, TILE elements at a time; by architecture class and element size in bytes.
+LOOP_CONFIGS = by_class(
+    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2), _LOOP_1),
+    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (4,), _LOOP_2),
+    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _LOOP_3),
+    (("gfx90a", "gfx942", "gfx950"), (1, 2, 4), _LOOP_4),
+    (("gfx90a", "gfx942", "gfx950"), (8,), _LOOP_5),
+)
 
 
 @triton.jit
@@ -335,24 +176,20 @@ def _cross_entropy_block(
 
     target = tl.load(target_rows, mask=in_rows, other=0)
     logits = tl.load(
-        logits_rows + cols * logits_col,
-        mask=in_rows & in_cols,
-        other=float("-inf"),
-        eviction_policy="evict_first",
+        logits_rows + cols * logits_col, mask=in_rows & in_cols, other=float("-inf")
     ).to(FLOAT)
     # lse = logsumexp(logits)
     row_max = nan_max(logits, 1)
     row_top = tl.where(row_max == float("-inf"), 0.0, row_max)
-    row_total = tl.sum(tl.exp(logits - row_top), axis=1, keep_dims=True)
+    row_total = tl.sum(exp(logits - row_top), axis=1, keep_dims=True)
     lse = tl.where(row_top == float("inf"), row_top, row_top + tl.log(row_total))
-    logits_2 = tl.load(
+    label = tl.load(
         logits_rows + target * logits_stride_V,
         mask=in_rows & ((target >= 0) & (target < V)),
         other=0.0,
-        eviction_policy="evict_first",
     ).to(FLOAT)
     # loss = where(target == ignore_index, 0.0, lse - label + z_loss * lse * lse)
-    loss = tl.where(target == ignore_index, 0.0, lse - logits_2 + z_loss * lse * lse)
+    loss = tl.where(target == ignore_index, 0.0, lse - label + z_loss * lse * lse)
     tl.store(loss_rows, narrow(loss, loss_ptr.dtype.element_ty), mask=in_rows)
     tl.store(lse_rows, narrow(lse, lse_ptr.dtype.element_ty), mask=in_rows)
 
@@ -367,14 +204,14 @@ def _cross_entropy_loop(
     ROWS_1,
     ROWS_2,
     V,
-    logits_row_0,
-    logits_row_1,
-    logits_row_2,
-    logits_col,
     target_row_0,
     target_row_1,
     target_row_2,
+    logits_row_0,
+    logits_row_1,
+    logits_row_2,
     logits_stride_V,
+    logits_col,
     loss_row_0,
     loss_row_1,
     loss_row_2,
@@ -385,48 +222,53 @@ def _cross_entropy_loop(
     z_loss,
     LANES: tl.constexpr,
     VECTOR: tl.constexpr,
+    STAGES: tl.constexpr,
     INT: tl.constexpr,
     FLOAT: tl.constexpr,
 ):
     """A program goes over one row once, block by block."""
     rows = tl.program_id(0).to(INT) + tl.arange(0, 1)[:, None]
-    lane = tl.arange(0, LANES)[:, None] * VECTOR + tl.arange(0, VECTOR)[None, :]
+    lane = (tl.arange(0, LANES)[:, None] * VECTOR + tl.arange(0, VECTOR)[None, :]).to(INT)
     row_2 = rows % ROWS_2
     row_1 = rows // ROWS_2 % ROWS_1
     row_0 = rows // ROWS_2 // ROWS_1
-    logits_rows = logits_ptr + row_0 * logits_row_0 + row_1 * logits_row_1 + row_2 * logits_row_2
     target_rows = target_ptr + row_0 * target_row_0 + row_1 * target_row_1 + row_2 * target_row_2
+    logits_rows = logits_ptr + row_0 * logits_row_0 + row_1 * logits_row_1 + row_2 * logits_row_2
     loss_rows = loss_ptr + row_0 * loss_row_0 + row_1 * loss_row_1 + row_2 * loss_row_2
     lse_rows = lse_ptr + row_0 * lse_row_0 + row_1 * lse_row_1 + row_2 * lse_row_2
 
     z_loss = scalar(z_loss, FLOAT)
 
+    target = tl.load(target_rows)
+    label = tl.load(
+        logits_rows + target * logits_stride_V, mask=((target >= 0) & (target < V)), other=0.0
+    ).to(FLOAT)
+
     top = tl.full((LANES, 1), -3.4028234663852886e38, FLOAT)
     total = tl.full((LANES, 1), 0.0, FLOAT)
-    for start in range(0, V, LANES * VECTOR):
+    cols = lane
+    in_cols = cols < V
+    next_logits = tl.load(logits_rows + cols * logits_col, mask=in_cols, other=float("-inf"))
+
+    for start in tl.range(0, V, LANES * VECTOR, num_stages=STAGES):
         cols = start + lane
         in_cols = cols < V
-        logits = tl.load(
-            logits_rows + cols * logits_col,
-            mask=in_cols,
-            other=float("-inf"),
-            eviction_policy="evict_first",
-        ).to(FLOAT)
+        logits = next_logits.to(FLOAT)
+
+        next_cols = cols + LANES * VECTOR
+        in_next = next_cols < V
+        next_logits = tl.load(
+            logits_rows + next_cols * logits_col, mask=in_next, other=float("-inf")
+        )
+
         # lse = logsumexp(logits)
         top, total = logsumexp_step(top, total, logits)
 
     row_top, row_total = logsumexp_end(top, total)
 
-    target = tl.load(target_rows)
     lse = tl.where(row_top == float("inf"), row_top, row_top + tl.log(row_total))
-    logits = tl.load(
-        logits_rows + target * logits_stride_V,
-        mask=((target >= 0) & (target < V)),
-        other=0.0,
-        eviction_policy="evict_first",
-    ).to(FLOAT)
     # loss = where(target == ignore_index, 0.0, lse - label + z_loss * lse * lse)
-    loss = tl.where(target == ignore_index, 0.0, lse - logits + z_loss * lse * lse)
+    loss = tl.where(target == ignore_index, 0.0, lse - label + z_loss * lse * lse)
     tl.store(loss_rows, narrow(loss, loss_ptr.dtype.element_ty))
     tl.store(lse_rows, narrow(lse, lse_ptr.dtype.element_ty))
 
@@ -448,6 +290,7 @@ def _cross_entropy_partial(
     z_loss,
     LANES: tl.constexpr,
     VECTOR: tl.constexpr,
+    STAGES: tl.constexpr,
     SPLITS: tl.constexpr,
     CHUNK: tl.constexpr,
     INT: tl.constexpr,
@@ -457,7 +300,7 @@ def _cross_entropy_partial(
     split = tl.program_id(0) % SPLITS
     rows = (tl.program_id(0) // SPLITS).to(INT) + tl.arange(0, 1)[:, None]
     stop = tl.minimum((split + 1) * CHUNK, V)
-    lane = tl.arange(0, LANES)[:, None] * VECTOR + tl.arange(0, VECTOR)[None, :]
+    lane = (tl.arange(0, LANES)[:, None] * VECTOR + tl.arange(0, VECTOR)[None, :]).to(INT)
     row_2 = rows % ROWS_2
     row_1 = rows // ROWS_2 % ROWS_1
     row_0 = rows // ROWS_2 // ROWS_1
@@ -467,15 +310,13 @@ def _cross_entropy_partial(
 
     top = tl.full((LANES, 1), -3.4028234663852886e38, FLOAT)
     total = tl.full((LANES, 1), 0.0, FLOAT)
-    for start in range(split * CHUNK, stop, LANES * VECTOR):
+    for start in tl.range(split * CHUNK, stop, LANES * VECTOR, num_stages=STAGES):
         cols = start + lane
         in_cols = cols < stop
-        logits = tl.load(
-            logits_rows + cols * logits_col,
-            mask=in_cols,
-            other=float("-inf"),
-            eviction_policy="evict_last",
-        ).to(FLOAT)
+
+        logits = tl.load(logits_rows + cols * logits_col, mask=in_cols, other=float("-inf")).to(
+            FLOAT
+        )
         # lse = logsumexp(logits)
         top, total = logsumexp_step(top, total, logits)
 
@@ -538,14 +379,11 @@ def _cross_entropy_finish(
     target = tl.load(target_rows)
     # lse = logsumexp(logits)
     lse = tl.where(row_top == float("inf"), row_top, row_top + tl.log(row_total))
-    logits = tl.load(
-        logits_rows + target * logits_stride_V,
-        mask=((target >= 0) & (target < V)),
-        other=0.0,
-        eviction_policy="evict_last",
+    label = tl.load(
+        logits_rows + target * logits_stride_V, mask=((target >= 0) & (target < V)), other=0.0
     ).to(FLOAT)
     # loss = where(target == ignore_index, 0.0, lse - label + z_loss * lse * lse)
-    loss = tl.where(target == ignore_index, 0.0, lse - logits + z_loss * lse * lse)
+    loss = tl.where(target == ignore_index, 0.0, lse - label + z_loss * lse * lse)
     tl.store(loss_rows, narrow(loss, loss_ptr.dtype.element_ty))
     tl.store(lse_rows, narrow(lse, lse_ptr.dtype.element_ty))
 
@@ -599,28 +437,20 @@ def _cross_entropy_softcap_block(
     softcap = scalar(softcap, FLOAT)
 
     target = tl.load(target_rows, mask=in_rows, other=0)
-    logits = tl.load(
-        logits_rows + cols * logits_col,
-        mask=in_rows & in_cols,
-        other=0.0,
-        eviction_policy="evict_first",
-    ).to(FLOAT)
+    logits = tl.load(logits_rows + cols * logits_col, mask=in_rows & in_cols, other=0.0).to(FLOAT)
     # logits = softcap * tanh(logits / softcap)
     logits_2 = softcap * tanh(logits / softcap)
     # lse = logsumexp(logits)
     row_max = nan_max(tl.where(in_cols, logits_2, float("-inf")), 1)
     row_top = tl.where(row_max == float("-inf"), 0.0, row_max)
-    row_total = tl.sum(tl.where(in_cols, tl.exp(logits_2 - row_top), 0.0), axis=1, keep_dims=True)
+    row_total = tl.sum(tl.where(in_cols, exp(logits_2 - row_top), 0.0), axis=1, keep_dims=True)
     lse = tl.where(row_top == float("inf"), row_top, row_top + tl.log(row_total))
     # label = take(logits, target)
-    ands = (target >= 0) & (target < V)
-    logits_3 = tl.load(
-        logits_rows + target * logits_stride_V,
-        mask=in_rows & ands,
-        other=0.0,
-        eviction_policy="evict_first",
-    ).to(FLOAT)
-    label = tl.where(ands, softcap * tanh(logits_3 / softcap), 0.0)
+    valid = (target >= 0) & (target < V)
+    logits_3 = tl.load(logits_rows + target * logits_stride_V, mask=in_rows & valid, other=0.0).to(
+        FLOAT
+    )
+    label = tl.where(valid, softcap * tanh(logits_3 / softcap), 0.0)
     # loss = where(target == ignore_index, 0.0, lse - label + z_loss * lse * lse)
     loss = tl.where(target == ignore_index, 0.0, lse - label + z_loss * lse * lse)
     tl.store(loss_rows, narrow(loss, loss_ptr.dtype.element_ty), mask=in_rows)
@@ -637,14 +467,14 @@ def _cross_entropy_softcap_loop(
     ROWS_1,
     ROWS_2,
     V,
-    logits_row_0,
-    logits_row_1,
-    logits_row_2,
-    logits_col,
     target_row_0,
     target_row_1,
     target_row_2,
+    logits_row_0,
+    logits_row_1,
+    logits_row_2,
     logits_stride_V,
+    logits_col,
     loss_row_0,
     loss_row_1,
     loss_row_2,
@@ -656,46 +486,54 @@ def _cross_entropy_softcap_loop(
     softcap,
     LANES: tl.constexpr,
     VECTOR: tl.constexpr,
+    STAGES: tl.constexpr,
     INT: tl.constexpr,
     FLOAT: tl.constexpr,
 ):
     """A program goes over one row once, block by block."""
     rows = tl.program_id(0).to(INT) + tl.arange(0, 1)[:, None]
-    lane = tl.arange(0, LANES)[:, None] * VECTOR + tl.arange(0, VECTOR)[None, :]
+    lane = (tl.arange(0, LANES)[:, None] * VECTOR + tl.arange(0, VECTOR)[None, :]).to(INT)
     row_2 = rows % ROWS_2
     row_1 = rows // ROWS_2 % ROWS_1
     row_0 = rows // ROWS_2 // ROWS_1
-    logits_rows = logits_ptr + row_0 * logits_row_0 + row_1 * logits_row_1 + row_2 * logits_row_2
     target_rows = target_ptr + row_0 * target_row_0 + row_1 * target_row_1 + row_2 * target_row_2
+    logits_rows = logits_ptr + row_0 * logits_row_0 + row_1 * logits_row_1 + row_2 * logits_row_2
     loss_rows = loss_ptr + row_0 * loss_row_0 + row_1 * loss_row_1 + row_2 * loss_row_2
     lse_rows = lse_ptr + row_0 * lse_row_0 + row_1 * lse_row_1 + row_2 * lse_row_2
 
     z_loss = scalar(z_loss, FLOAT)
     softcap = scalar(softcap, FLOAT)
 
+    target = tl.load(target_rows)
+    logits = tl.load(
+        logits_rows + target * logits_stride_V, mask=((target >= 0) & (target < V)), other=0.0
+    ).to(FLOAT)
+
     top = tl.full((LANES, 1), -3.4028234663852886e38, FLOAT)
     total = tl.full((LANES, 1), 0.0, FLOAT)
-    for start in range(0, V, LANES * VECTOR):
+    cols = lane
+    in_cols = cols < V
+    next_logits_2 = tl.load(logits_rows + cols * logits_col, mask=in_cols, other=0.0)
+
+    for start in tl.range(0, V, LANES * VECTOR, num_stages=STAGES):
         cols = start + lane
         in_cols = cols < V
-        logits = tl.load(
-            logits_rows + cols * logits_col, mask=in_cols, other=0.0, eviction_policy="evict_first"
-        ).to(FLOAT)
+        logits_2 = next_logits_2.to(FLOAT)
+
+        next_cols = cols + LANES * VECTOR
+        in_next = next_cols < V
+        next_logits_2 = tl.load(logits_rows + next_cols * logits_col, mask=in_next, other=0.0)
+
         # logits = softcap * tanh(logits / softcap)
-        logits_2 = softcap * tanh(logits / softcap)
+        logits_3 = softcap * tanh(logits_2 / softcap)
         # lse = logsumexp(logits)
-        top, total = logsumexp_step(top, total, tl.where(in_cols, logits_2, float("-inf")))
+        top, total = logsumexp_step(top, total, tl.where(in_cols, logits_3, float("-inf")))
 
     row_top, row_total = logsumexp_end(top, total)
 
-    target = tl.load(target_rows)
     lse = tl.where(row_top == float("inf"), row_top, row_top + tl.log(row_total))
     # label = take(logits, target)
-    ands = (target >= 0) & (target < V)
-    logits = tl.load(
-        logits_rows + target * logits_stride_V, mask=ands, other=0.0, eviction_policy="evict_first"
-    ).to(FLOAT)
-    label = tl.where(ands, softcap * tanh(logits / softcap), 0.0)
+    label = tl.where((target >= 0) & (target < V), softcap * tanh(logits / softcap), 0.0)
     # loss = where(target == ignore_index, 0.0, lse - label + z_loss * lse * lse)
     loss = tl.where(target == ignore_index, 0.0, lse - label + z_loss * lse * lse)
     tl.store(loss_rows, narrow(loss, loss_ptr.dtype.element_ty))
@@ -720,6 +558,7 @@ def _cross_entropy_softcap_partial(
     softcap,
     LANES: tl.constexpr,
     VECTOR: tl.constexpr,
+    STAGES: tl.constexpr,
     SPLITS: tl.constexpr,
     CHUNK: tl.constexpr,
     INT: tl.constexpr,
@@ -729,7 +568,7 @@ def _cross_entropy_softcap_partial(
     split = tl.program_id(0) % SPLITS
     rows = (tl.program_id(0) // SPLITS).to(INT) + tl.arange(0, 1)[:, None]
     stop = tl.minimum((split + 1) * CHUNK, V)
-    lane = tl.arange(0, LANES)[:, None] * VECTOR + tl.arange(0, VECTOR)[None, :]
+    lane = (tl.arange(0, LANES)[:, None] * VECTOR + tl.arange(0, VECTOR)[None, :]).to(INT)
     row_2 = rows % ROWS_2
     row_1 = rows // ROWS_2 % ROWS_1
     row_0 = rows // ROWS_2 // ROWS_1
@@ -740,12 +579,11 @@ def _cross_entropy_softcap_partial(
 
     top = tl.full((LANES, 1), -3.4028234663852886e38, FLOAT)
     total = tl.full((LANES, 1), 0.0, FLOAT)
-    for start in range(split * CHUNK, stop, LANES * VECTOR):
+    for start in tl.range(split * CHUNK, stop, LANES * VECTOR, num_stages=STAGES):
         cols = start + lane
         in_cols = cols < stop
-        logits = tl.load(
-            logits_rows + cols * logits_col, mask=in_cols, other=0.0, eviction_policy="evict_last"
-        ).to(FLOAT)
+
+        logits = tl.load(logits_rows + cols * logits_col, mask=in_cols, other=0.0).to(FLOAT)
         # logits = softcap * tanh(logits / softcap)
         logits_2 = softcap * tanh(logits / softcap)
         # lse = logsumexp(logits)
@@ -813,11 +651,9 @@ def _cross_entropy_softcap_finish(
     # lse = logsumexp(logits)
     lse = tl.where(row_top == float("inf"), row_top, row_top + tl.log(row_total))
     # label = take(logits, target)
-    ands = (target >= 0) & (target < V)
-    logits = tl.load(
-        logits_rows + target * logits_stride_V, mask=ands, other=0.0, eviction_policy="evict_last"
-    ).to(FLOAT)
-    label = tl.where(ands, softcap * tanh(logits / softcap), 0.0)
+    valid = (target >= 0) & (target < V)
+    logits = tl.load(logits_rows + target * logits_stride_V, mask=valid, other=0.0).to(FLOAT)
+    label = tl.where(valid, softcap * tanh(logits / softcap), 0.0)
     # loss = where(target == ignore_index, 0.0, lse - label + z_loss * lse * lse)
     loss = tl.where(target == ignore_index, 0.0, lse - label + z_loss * lse * lse)
     tl.store(loss_rows, narrow(loss, loss_ptr.dtype.element_ty))
@@ -874,29 +710,25 @@ def _cross_entropy_label_smoothing_block(
 
     target = tl.load(target_rows, mask=in_rows, other=0)
     logits = tl.load(
-        logits_rows + cols * logits_col,
-        mask=in_rows & in_cols,
-        other=float("-inf"),
-        eviction_policy="evict_first",
+        logits_rows + cols * logits_col, mask=in_rows & in_cols, other=float("-inf")
     ).to(FLOAT)
     # lse = logsumexp(logits)
     row_max = nan_max(logits, 1)
     row_top = tl.where(row_max == float("-inf"), 0.0, row_max)
-    row_total = tl.sum(tl.exp(logits - row_top), axis=1, keep_dims=True)
+    row_total = tl.sum(exp(logits - row_top), axis=1, keep_dims=True)
     lse = tl.where(row_top == float("inf"), row_top, row_top + tl.log(row_total))
-    logits_2 = tl.load(
+    label = tl.load(
         logits_rows + target * logits_stride_V,
         mask=in_rows & ((target >= 0) & (target < V)),
         other=0.0,
-        eviction_policy="evict_first",
     ).to(FLOAT)
     # smooth = where(label_smoothing > 0.0, mean(logits), 0.0)
     row_sum = tl.sum(tl.where(in_cols, logits, 0.0), axis=1, keep_dims=True)
     smooth = tl.where(label_smoothing > 0.0, row_sum / V, 0.0)
     # label = (1.0 - label_smoothing) * label + label_smoothing * smooth
-    label = (1.0 - label_smoothing) * logits_2 + label_smoothing * smooth
+    label_2 = (1.0 - label_smoothing) * label + label_smoothing * smooth
     # loss = where(target == ignore_index, 0.0, lse - label + z_loss * lse * lse)
-    loss = tl.where(target == ignore_index, 0.0, lse - label + z_loss * lse * lse)
+    loss = tl.where(target == ignore_index, 0.0, lse - label_2 + z_loss * lse * lse)
     tl.store(loss_rows, narrow(loss, loss_ptr.dtype.element_ty), mask=in_rows)
     tl.store(lse_rows, narrow(lse, lse_ptr.dtype.element_ty), mask=in_rows)
 
@@ -911,14 +743,14 @@ def _cross_entropy_label_smoothing_loop(
     ROWS_1,
     ROWS_2,
     V,
-    logits_row_0,
-    logits_row_1,
-    logits_row_2,
-    logits_col,
     target_row_0,
     target_row_1,
     target_row_2,
+    logits_row_0,
+    logits_row_1,
+    logits_row_2,
     logits_stride_V,
+    logits_col,
     loss_row_0,
     loss_row_1,
     loss_row_2,
@@ -930,32 +762,45 @@ def _cross_entropy_label_smoothing_loop(
     z_loss,
     LANES: tl.constexpr,
     VECTOR: tl.constexpr,
+    STAGES: tl.constexpr,
     INT: tl.constexpr,
     FLOAT: tl.constexpr,
 ):
     """A program goes over one row once, block by block."""
     rows = tl.program_id(0).to(INT) + tl.arange(0, 1)[:, None]
-    lane = tl.arange(0, LANES)[:, None] * VECTOR + tl.arange(0, VECTOR)[None, :]
+    lane = (tl.arange(0, LANES)[:, None] * VECTOR + tl.arange(0, VECTOR)[None, :]).to(INT)
     row_2 = rows % ROWS_2
     row_1 = rows // ROWS_2 % ROWS_1
     row_0 = rows // ROWS_2 // ROWS_1
-    logits_rows = logits_ptr + row_0 * logits_row_0 + row_1 * logits_row_1 + row_2 * logits_row_2
     target_rows = target_ptr + row_0 * target_row_0 + row_1 * target_row_1 + row_2 * target_row_2
+    logits_rows = logits_ptr + row_0 * logits_row_0 + row_1 * logits_row_1 + row_2 * logits_row_2
     loss_rows = loss_ptr + row_0 * loss_row_0 + row_1 * loss_row_1 + row_2 * loss_row_2
     lse_rows = lse_ptr + row_0 * lse_row_0 + row_1 * lse_row_1 + row_2 * lse_row_2
 
     label_smoothing = scalar(label_smoothing, FLOAT)
     z_loss = scalar(z_loss, FLOAT)
 
+    target = tl.load(target_rows)
+    label = tl.load(
+        logits_rows + target * logits_stride_V, mask=((target >= 0) & (target < V)), other=0.0
+    ).to(FLOAT)
+
     top = tl.full((LANES, 1), -3.4028234663852886e38, FLOAT)
     total = tl.full((LANES, 1), 0.0, FLOAT)
     total_2 = tl.full((LANES, 1), 0.0, FLOAT)
-    for start in range(0, V, LANES * VECTOR):
+    cols = lane
+    in_cols = cols < V
+    next_logits = tl.load(logits_rows + cols * logits_col, mask=in_cols, other=0.0)
+
+    for start in tl.range(0, V, LANES * VECTOR, num_stages=STAGES):
         cols = start + lane
         in_cols = cols < V
-        logits = tl.load(
-            logits_rows + cols * logits_col, mask=in_cols, other=0.0, eviction_policy="evict_first"
-        ).to(FLOAT)
+        logits = next_logits.to(FLOAT)
+
+        next_cols = cols + LANES * VECTOR
+        in_next = next_cols < V
+        next_logits = tl.load(logits_rows + next_cols * logits_col, mask=in_next, other=0.0)
+
         # lse = logsumexp(logits)
         top, total = logsumexp_step(top, total, tl.where(in_cols, logits, float("-inf")))
         # smooth = where(label_smoothing > 0.0, mean(logits), 0.0)
@@ -964,19 +809,12 @@ def _cross_entropy_label_smoothing_loop(
     row_top, row_total = logsumexp_end(top, total)
     row_sum = tl.sum(total_2, axis=0, keep_dims=True)
 
-    target = tl.load(target_rows)
     lse = tl.where(row_top == float("inf"), row_top, row_top + tl.log(row_total))
-    logits = tl.load(
-        logits_rows + target * logits_stride_V,
-        mask=((target >= 0) & (target < V)),
-        other=0.0,
-        eviction_policy="evict_first",
-    ).to(FLOAT)
     smooth = tl.where(label_smoothing > 0.0, row_sum / V, 0.0)
     # label = (1.0 - label_smoothing) * label + label_smoothing * smooth
-    label = (1.0 - label_smoothing) * logits + label_smoothing * smooth
+    label_2 = (1.0 - label_smoothing) * label + label_smoothing * smooth
     # loss = where(target == ignore_index, 0.0, lse - label + z_loss * lse * lse)
-    loss = tl.where(target == ignore_index, 0.0, lse - label + z_loss * lse * lse)
+    loss = tl.where(target == ignore_index, 0.0, lse - label_2 + z_loss * lse * lse)
     tl.store(loss_rows, narrow(loss, loss_ptr.dtype.element_ty))
     tl.store(lse_rows, narrow(lse, lse_ptr.dtype.element_ty))
 
@@ -1000,6 +838,7 @@ def _cross_entropy_label_smoothing_partial(
     z_loss,
     LANES: tl.constexpr,
     VECTOR: tl.constexpr,
+    STAGES: tl.constexpr,
     SPLITS: tl.constexpr,
     CHUNK: tl.constexpr,
     INT: tl.constexpr,
@@ -1009,7 +848,7 @@ def _cross_entropy_label_smoothing_partial(
     split = tl.program_id(0) % SPLITS
     rows = (tl.program_id(0) // SPLITS).to(INT) + tl.arange(0, 1)[:, None]
     stop = tl.minimum((split + 1) * CHUNK, V)
-    lane = tl.arange(0, LANES)[:, None] * VECTOR + tl.arange(0, VECTOR)[None, :]
+    lane = (tl.arange(0, LANES)[:, None] * VECTOR + tl.arange(0, VECTOR)[None, :]).to(INT)
     row_2 = rows % ROWS_2
     row_1 = rows // ROWS_2 % ROWS_1
     row_0 = rows // ROWS_2 // ROWS_1
@@ -1021,12 +860,11 @@ def _cross_entropy_label_smoothing_partial(
     top = tl.full((LANES, 1), -3.4028234663852886e38, FLOAT)
     total = tl.full((LANES, 1), 0.0, FLOAT)
     total_2 = tl.full((LANES, 1), 0.0, FLOAT)
-    for start in range(split * CHUNK, stop, LANES * VECTOR):
+    for start in tl.range(split * CHUNK, stop, LANES * VECTOR, num_stages=STAGES):
         cols = start + lane
         in_cols = cols < stop
-        logits = tl.load(
-            logits_rows + cols * logits_col, mask=in_cols, other=0.0, eviction_policy="evict_last"
-        ).to(FLOAT)
+
+        logits = tl.load(logits_rows + cols * logits_col, mask=in_cols, other=0.0).to(FLOAT)
         # lse = logsumexp(logits)
         top, total = logsumexp_step(top, total, tl.where(in_cols, logits, float("-inf")))
         # smooth = where(label_smoothing > 0.0, mean(logits), 0.0)
@@ -1098,18 +936,15 @@ def _cross_entropy_label_smoothing_finish(
     target = tl.load(target_rows)
     # lse = logsumexp(logits)
     lse = tl.where(row_top == float("inf"), row_top, row_top + tl.log(row_total))
-    logits = tl.load(
-        logits_rows + target * logits_stride_V,
-        mask=((target >= 0) & (target < V)),
-        other=0.0,
-        eviction_policy="evict_last",
+    label = tl.load(
+        logits_rows + target * logits_stride_V, mask=((target >= 0) & (target < V)), other=0.0
     ).to(FLOAT)
     # smooth = where(label_smoothing > 0.0, mean(logits), 0.0)
     smooth = tl.where(label_smoothing > 0.0, row_sum / V, 0.0)
     # label = (1.0 - label_smoothing) * label + label_smoothing * smooth
-    label = (1.0 - label_smoothing) * logits + label_smoothing * smooth
+    label_2 = (1.0 - label_smoothing) * label + label_smoothing * smooth
     # loss = where(target == ignore_index, 0.0, lse - label + z_loss * lse * lse)
-    loss = tl.where(target == ignore_index, 0.0, lse - label + z_loss * lse * lse)
+    loss = tl.where(target == ignore_index, 0.0, lse - label_2 + z_loss * lse * lse)
     tl.store(loss_rows, narrow(loss, loss_ptr.dtype.element_ty))
     tl.store(lse_rows, narrow(lse, lse_ptr.dtype.element_ty))
 
@@ -1165,35 +1000,27 @@ def _cross_entropy_label_smoothing_softcap_block(
     softcap = scalar(softcap, FLOAT)
 
     target = tl.load(target_rows, mask=in_rows, other=0)
-    logits = tl.load(
-        logits_rows + cols * logits_col,
-        mask=in_rows & in_cols,
-        other=0.0,
-        eviction_policy="evict_first",
-    ).to(FLOAT)
+    logits = tl.load(logits_rows + cols * logits_col, mask=in_rows & in_cols, other=0.0).to(FLOAT)
     # logits = softcap * tanh(logits / softcap)
     logits_2 = softcap * tanh(logits / softcap)
     # lse = logsumexp(logits)
     row_max = nan_max(tl.where(in_cols, logits_2, float("-inf")), 1)
     row_top = tl.where(row_max == float("-inf"), 0.0, row_max)
-    row_total = tl.sum(tl.where(in_cols, tl.exp(logits_2 - row_top), 0.0), axis=1, keep_dims=True)
+    row_total = tl.sum(tl.where(in_cols, exp(logits_2 - row_top), 0.0), axis=1, keep_dims=True)
     lse = tl.where(row_top == float("inf"), row_top, row_top + tl.log(row_total))
     # label = take(logits, target)
-    ands = (target >= 0) & (target < V)
-    logits_3 = tl.load(
-        logits_rows + target * logits_stride_V,
-        mask=in_rows & ands,
-        other=0.0,
-        eviction_policy="evict_first",
-    ).to(FLOAT)
-    label = tl.where(ands, softcap * tanh(logits_3 / softcap), 0.0)
+    valid = (target >= 0) & (target < V)
+    logits_3 = tl.load(logits_rows + target * logits_stride_V, mask=in_rows & valid, other=0.0).to(
+        FLOAT
+    )
+    label = tl.where(valid, softcap * tanh(logits_3 / softcap), 0.0)
     # smooth = where(label_smoothing > 0.0, mean(logits), 0.0)
     row_sum = tl.sum(logits_2, axis=1, keep_dims=True)
     smooth = tl.where(label_smoothing > 0.0, row_sum / V, 0.0)
     # label = (1.0 - label_smoothing) * label + label_smoothing * smooth
-    label_2 = (1.0 - label_smoothing) * label + label_smoothing * smooth
+    label = (1.0 - label_smoothing) * label + label_smoothing * smooth
     # loss = where(target == ignore_index, 0.0, lse - label + z_loss * lse * lse)
-    loss = tl.where(target == ignore_index, 0.0, lse - label_2 + z_loss * lse * lse)
+    loss = tl.where(target == ignore_index, 0.0, lse - label + z_loss * lse * lse)
     tl.store(loss_rows, narrow(loss, loss_ptr.dtype.element_ty), mask=in_rows)
     tl.store(lse_rows, narrow(lse, lse_ptr.dtype.element_ty), mask=in_rows)
 
@@ -1208,14 +1035,14 @@ def _cross_entropy_label_smoothing_softcap_loop(
     ROWS_1,
     ROWS_2,
     V,
-    logits_row_0,
-    logits_row_1,
-    logits_row_2,
-    logits_col,
     target_row_0,
     target_row_1,
     target_row_2,
+    logits_row_0,
+    logits_row_1,
+    logits_row_2,
     logits_stride_V,
+    logits_col,
     loss_row_0,
     loss_row_1,
     loss_row_2,
@@ -1228,17 +1055,18 @@ def _cross_entropy_label_smoothing_softcap_loop(
     softcap,
     LANES: tl.constexpr,
     VECTOR: tl.constexpr,
+    STAGES: tl.constexpr,
     INT: tl.constexpr,
     FLOAT: tl.constexpr,
 ):
     """A program goes over one row once, block by block."""
     rows = tl.program_id(0).to(INT) + tl.arange(0, 1)[:, None]
-    lane = tl.arange(0, LANES)[:, None] * VECTOR + tl.arange(0, VECTOR)[None, :]
+    lane = (tl.arange(0, LANES)[:, None] * VECTOR + tl.arange(0, VECTOR)[None, :]).to(INT)
     row_2 = rows % ROWS_2
     row_1 = rows // ROWS_2 % ROWS_1
     row_0 = rows // ROWS_2 // ROWS_1
-    logits_rows = logits_ptr + row_0 * logits_row_0 + row_1 * logits_row_1 + row_2 * logits_row_2
     target_rows = target_ptr + row_0 * target_row_0 + row_1 * target_row_1 + row_2 * target_row_2
+    logits_rows = logits_ptr + row_0 * logits_row_0 + row_1 * logits_row_1 + row_2 * logits_row_2
     loss_rows = loss_ptr + row_0 * loss_row_0 + row_1 * loss_row_1 + row_2 * loss_row_2
     lse_rows = lse_ptr + row_0 * lse_row_0 + row_1 * lse_row_1 + row_2 * lse_row_2
 
@@ -1246,38 +1074,45 @@ def _cross_entropy_label_smoothing_softcap_loop(
     z_loss = scalar(z_loss, FLOAT)
     softcap = scalar(softcap, FLOAT)
 
+    target = tl.load(target_rows)
+    logits = tl.load(
+        logits_rows + target * logits_stride_V, mask=((target >= 0) & (target < V)), other=0.0
+    ).to(FLOAT)
+
     top = tl.full((LANES, 1), -3.4028234663852886e38, FLOAT)
     total = tl.full((LANES, 1), 0.0, FLOAT)
     total_2 = tl.full((LANES, 1), 0.0, FLOAT)
-    for start in range(0, V, LANES * VECTOR):
+    cols = lane
+    in_cols = cols < V
+    next_logits_2 = tl.load(logits_rows + cols * logits_col, mask=in_cols, other=0.0)
+
+    for start in tl.range(0, V, LANES * VECTOR, num_stages=STAGES):
         cols = start + lane
         in_cols = cols < V
-        logits = tl.load(
-            logits_rows + cols * logits_col, mask=in_cols, other=0.0, eviction_policy="evict_first"
-        ).to(FLOAT)
+        logits_2 = next_logits_2.to(FLOAT)
+
+        next_cols = cols + LANES * VECTOR
+        in_next = next_cols < V
+        next_logits_2 = tl.load(logits_rows + next_cols * logits_col, mask=in_next, other=0.0)
+
         # logits = softcap * tanh(logits / softcap)
-        logits_2 = softcap * tanh(logits / softcap)
+        logits_3 = softcap * tanh(logits_2 / softcap)
         # lse = logsumexp(logits)
-        top, total = logsumexp_step(top, total, tl.where(in_cols, logits_2, float("-inf")))
+        top, total = logsumexp_step(top, total, tl.where(in_cols, logits_3, float("-inf")))
         # smooth = where(label_smoothing > 0.0, mean(logits), 0.0)
-        total_2 = total_2 + tl.sum(logits_2, axis=1, keep_dims=True)
+        total_2 = total_2 + tl.sum(logits_3, axis=1, keep_dims=True)
 
     row_top, row_total = logsumexp_end(top, total)
     row_sum = tl.sum(total_2, axis=0, keep_dims=True)
 
-    target = tl.load(target_rows)
     lse = tl.where(row_top == float("inf"), row_top, row_top + tl.log(row_total))
     # label = take(logits, target)
-    ands = (target >= 0) & (target < V)
-    logits = tl.load(
-        logits_rows + target * logits_stride_V, mask=ands, other=0.0, eviction_policy="evict_first"
-    ).to(FLOAT)
-    label = tl.where(ands, softcap * tanh(logits / softcap), 0.0)
+    label = tl.where((target >= 0) & (target < V), softcap * tanh(logits / softcap), 0.0)
     smooth = tl.where(label_smoothing > 0.0, row_sum / V, 0.0)
     # label = (1.0 - label_smoothing) * label + label_smoothing * smooth
-    label_2 = (1.0 - label_smoothing) * label + label_smoothing * smooth
+    label = (1.0 - label_smoothing) * label + label_smoothing * smooth
     # loss = where(target == ignore_index, 0.0, lse - label + z_loss * lse * lse)
-    loss = tl.where(target == ignore_index, 0.0, lse - label_2 + z_loss * lse * lse)
+    loss = tl.where(target == ignore_index, 0.0, lse - label + z_loss * lse * lse)
     tl.store(loss_rows, narrow(loss, loss_ptr.dtype.element_ty))
     tl.store(lse_rows, narrow(lse, lse_ptr.dtype.element_ty))
 
@@ -1302,6 +1137,7 @@ def _cross_entropy_label_smoothing_softcap_partial(
     softcap,
     LANES: tl.constexpr,
     VECTOR: tl.constexpr,
+    STAGES: tl.constexpr,
     SPLITS: tl.constexpr,
     CHUNK: tl.constexpr,
     INT: tl.constexpr,
@@ -1311,7 +1147,7 @@ def _cross_entropy_label_smoothing_softcap_partial(
     split = tl.program_id(0) % SPLITS
     rows = (tl.program_id(0) // SPLITS).to(INT) + tl.arange(0, 1)[:, None]
     stop = tl.minimum((split + 1) * CHUNK, V)
-    lane = tl.arange(0, LANES)[:, None] * VECTOR + tl.arange(0, VECTOR)[None, :]
+    lane = (tl.arange(0, LANES)[:, None] * VECTOR + tl.arange(0, VECTOR)[None, :]).to(INT)
     row_2 = rows % ROWS_2
     row_1 = rows // ROWS_2 % ROWS_1
     row_0 = rows // ROWS_2 // ROWS_1
@@ -1324,12 +1160,11 @@ def _cross_entropy_label_smoothing_softcap_partial(
     top = tl.full((LANES, 1), -3.4028234663852886e38, FLOAT)
     total = tl.full((LANES, 1), 0.0, FLOAT)
     total_2 = tl.full((LANES, 1), 0.0, FLOAT)
-    for start in range(split * CHUNK, stop, LANES * VECTOR):
+    for start in tl.range(split * CHUNK, stop, LANES * VECTOR, num_stages=STAGES):
         cols = start + lane
         in_cols = cols < stop
-        logits = tl.load(
-            logits_rows + cols * logits_col, mask=in_cols, other=0.0, eviction_policy="evict_last"
-        ).to(FLOAT)
+
+        logits = tl.load(logits_rows + cols * logits_col, mask=in_cols, other=0.0).to(FLOAT)
         # logits = softcap * tanh(logits / softcap)
         logits_2 = softcap * tanh(logits / softcap)
         # lse = logsumexp(logits)
@@ -1406,17 +1241,15 @@ def _cross_entropy_label_smoothing_softcap_finish(
     # lse = logsumexp(logits)
     lse = tl.where(row_top == float("inf"), row_top, row_top + tl.log(row_total))
     # label = take(logits, target)
-    ands = (target >= 0) & (target < V)
-    logits = tl.load(
-        logits_rows + target * logits_stride_V, mask=ands, other=0.0, eviction_policy="evict_last"
-    ).to(FLOAT)
-    label = tl.where(ands, softcap * tanh(logits / softcap), 0.0)
+    valid = (target >= 0) & (target < V)
+    logits = tl.load(logits_rows + target * logits_stride_V, mask=valid, other=0.0).to(FLOAT)
+    label = tl.where(valid, softcap * tanh(logits / softcap), 0.0)
     # smooth = where(label_smoothing > 0.0, mean(logits), 0.0)
     smooth = tl.where(label_smoothing > 0.0, row_sum / V, 0.0)
     # label = (1.0 - label_smoothing) * label + label_smoothing * smooth
-    label_2 = (1.0 - label_smoothing) * label + label_smoothing * smooth
+    label = (1.0 - label_smoothing) * label + label_smoothing * smooth
     # loss = where(target == ignore_index, 0.0, lse - label + z_loss * lse * lse)
-    loss = tl.where(target == ignore_index, 0.0, lse - label_2 + z_loss * lse * lse)
+    loss = tl.where(target == ignore_index, 0.0, lse - label + z_loss * lse * lse)
     tl.store(loss_rows, narrow(loss, loss_ptr.dtype.element_ty))
     tl.store(lse_rows, narrow(lse, lse_ptr.dtype.element_ty))
 
@@ -1426,13 +1259,37 @@ def _plan(call: Call) -> Launch:
     rows = call.axes(("M",), limit=3)
     cols = call.axes(("V",), limit=1)
     width = next_power_of_2(cols.total)
-    if call.takes("split", splits_pay(call.target, rows.total, cols.total)):
-        config = call.choose(
-            LOOP_CONFIGS, lambda config: loop_cost(config, call.target, rows.total, cols.total)
+
+    def block_time(config: Config) -> float:
+        work = Work(reads=1, writes=0, flops=4, special=1, joins=2, held=0.5)
+        return block_cost(config, call.target, work, call.element_size, rows.total, width)
+
+    block = least(call, BLOCK_CONFIGS, block_time)
+
+    def loop_time(config: Config) -> float:
+        work = Work(
+            reads=1, writes=0, flops=5.125, special=1.25, joins=1, ahead=1, held=2.25, held_wide=3.5
         )
+        return loop_cost(config, call.target, work, call.element_size, rows.total, cols.total)
+
+    loop = least(call, LOOP_CONFIGS, loop_time)
+
+    def split_time(config: Config) -> float:
+        work = Work(
+            reads=1, writes=0, flops=5.625, special=1.375, joins=2, held=0.75, held_wide=1.5
+        )
+        return split_cost(config, call.target, work, call.element_size, rows.total, cols.total)
+
+    split = least(call, LOOP_CONFIGS, split_time)
+    if call.takes("split", split < min(block, loop)):
+        config = call.choose(LOOP_CONFIGS, split_time)
         splits, chunk = split_row(call.target, rows.total, cols.total, config["TILE"])
         vector = max(1, 16 // call.element_size)
-        lanes = {"LANES": config["TILE"] // vector, "VECTOR": vector}
+        lanes = {
+            "LANES": config["TILE"] // vector,
+            "VECTOR": vector,
+            "STAGES": config["num_stages"],
+        }
         return Launch(
             Step(
                 _cross_entropy_partial,
@@ -1472,10 +1329,9 @@ def _plan(call: Call) -> Launch:
                 "partial_total": ((rows.total, splits), call.float),
             },
         )
-    if call.takes("block", width <= WIDEST_BLOCK):
-        config = call.choose(
-            BLOCK_CONFIGS, lambda config: block_cost(config, call.target, rows.total, width)
-        )
+
+    if call.takes("block", block <= loop):
+        config = call.choose(BLOCK_CONFIGS, block_time)
         block_m = max(1, min(config["TILE"] // width, next_power_of_2(rows.total)))
         return Launch(
             Step(
@@ -1499,10 +1355,9 @@ def _plan(call: Call) -> Launch:
             )
         )
 
-    config = call.choose(
-        LOOP_CONFIGS, lambda config: loop_cost(config, call.target, rows.total, cols.total)
-    )
+    config = call.choose(LOOP_CONFIGS, loop_time)
     vector = max(1, 16 // call.element_size)
+    lanes = {"LANES": config["TILE"] // vector, "VECTOR": vector, "STAGES": config["num_stages"]}
     return Launch(
         Step(
             _cross_entropy_loop,
@@ -1512,15 +1367,15 @@ def _plan(call: Call) -> Launch:
                 rows.total,
                 *rows.sizes[1:],
                 cols.total,
-                *rows.strides("logits"),
-                cols.strides("logits")[0],
                 *rows.strides("target"),
+                *rows.strides("logits"),
                 call.stride("logits", "V"),
+                cols.strides("logits")[0],
                 *rows.strides("loss"),
                 *rows.strides("lse"),
             ),
             params=("ignore_index", "z_loss"),
-            constants={"LANES": config["TILE"] // vector, "VECTOR": vector},
+            constants=lanes,
             config=config,
         )
     )
@@ -1531,13 +1386,44 @@ def _plan_softcap(call: Call) -> Launch:
     rows = call.axes(("M",), limit=3)
     cols = call.axes(("V",), limit=1)
     width = next_power_of_2(cols.total)
-    if call.takes("split", splits_pay(call.target, rows.total, cols.total)):
-        config = call.choose(
-            LOOP_CONFIGS, lambda config: loop_cost(config, call.target, rows.total, cols.total)
+
+    def block_time(config: Config) -> float:
+        work = Work(reads=1, writes=0, flops=10, special=4, joins=2)
+        return block_cost(config, call.target, work, call.element_size, rows.total, width)
+
+    block = least(call, BLOCK_CONFIGS, block_time)
+
+    def loop_time(config: Config) -> float:
+        work = Work(
+            reads=1,
+            writes=0,
+            flops=11.125,
+            special=4.25,
+            joins=1,
+            ahead=1,
+            held=2.25,
+            held_wide=3.5,
         )
+        return loop_cost(config, call.target, work, call.element_size, rows.total, cols.total)
+
+    loop = least(call, LOOP_CONFIGS, loop_time)
+
+    def split_time(config: Config) -> float:
+        work = Work(
+            reads=1, writes=0, flops=11.625, special=4.375, joins=2, held=1.25, held_wide=1.5
+        )
+        return split_cost(config, call.target, work, call.element_size, rows.total, cols.total)
+
+    split = least(call, LOOP_CONFIGS, split_time)
+    if call.takes("split", split < min(block, loop)):
+        config = call.choose(LOOP_CONFIGS, split_time)
         splits, chunk = split_row(call.target, rows.total, cols.total, config["TILE"])
         vector = max(1, 16 // call.element_size)
-        lanes = {"LANES": config["TILE"] // vector, "VECTOR": vector}
+        lanes = {
+            "LANES": config["TILE"] // vector,
+            "VECTOR": vector,
+            "STAGES": config["num_stages"],
+        }
         return Launch(
             Step(
                 _cross_entropy_softcap_partial,
@@ -1577,10 +1463,9 @@ def _plan_softcap(call: Call) -> Launch:
                 "partial_total": ((rows.total, splits), call.float),
             },
         )
-    if call.takes("block", width <= WIDEST_BLOCK):
-        config = call.choose(
-            BLOCK_CONFIGS, lambda config: block_cost(config, call.target, rows.total, width)
-        )
+
+    if call.takes("block", block <= loop):
+        config = call.choose(BLOCK_CONFIGS, block_time)
         block_m = max(1, min(config["TILE"] // width, next_power_of_2(rows.total)))
         return Launch(
             Step(
@@ -1604,10 +1489,9 @@ def _plan_softcap(call: Call) -> Launch:
             )
         )
 
-    config = call.choose(
-        LOOP_CONFIGS, lambda config: loop_cost(config, call.target, rows.total, cols.total)
-    )
+    config = call.choose(LOOP_CONFIGS, loop_time)
     vector = max(1, 16 // call.element_size)
+    lanes = {"LANES": config["TILE"] // vector, "VECTOR": vector, "STAGES": config["num_stages"]}
     return Launch(
         Step(
             _cross_entropy_softcap_loop,
@@ -1617,15 +1501,15 @@ def _plan_softcap(call: Call) -> Launch:
                 rows.total,
                 *rows.sizes[1:],
                 cols.total,
-                *rows.strides("logits"),
-                cols.strides("logits")[0],
                 *rows.strides("target"),
+                *rows.strides("logits"),
                 call.stride("logits", "V"),
+                cols.strides("logits")[0],
                 *rows.strides("loss"),
                 *rows.strides("lse"),
             ),
             params=("ignore_index", "z_loss", "softcap"),
-            constants={"LANES": config["TILE"] // vector, "VECTOR": vector},
+            constants=lanes,
             config=config,
         )
     )
@@ -1636,13 +1520,44 @@ def _plan_label_smoothing(call: Call) -> Launch:
     rows = call.axes(("M",), limit=3)
     cols = call.axes(("V",), limit=1)
     width = next_power_of_2(cols.total)
-    if call.takes("split", splits_pay(call.target, rows.total, cols.total)):
-        config = call.choose(
-            LOOP_CONFIGS, lambda config: loop_cost(config, call.target, rows.total, cols.total)
+
+    def block_time(config: Config) -> float:
+        work = Work(reads=1, writes=0, flops=5, special=1, joins=3, held=0.5)
+        return block_cost(config, call.target, work, call.element_size, rows.total, width)
+
+    block = least(call, BLOCK_CONFIGS, block_time)
+
+    def loop_time(config: Config) -> float:
+        work = Work(
+            reads=1,
+            writes=0,
+            flops=6.375,
+            special=1.25,
+            joins=2,
+            ahead=1,
+            held=2.375,
+            held_wide=3.75,
         )
+        return loop_cost(config, call.target, work, call.element_size, rows.total, cols.total)
+
+    loop = least(call, LOOP_CONFIGS, loop_time)
+
+    def split_time(config: Config) -> float:
+        work = Work(
+            reads=1, writes=0, flops=6.875, special=1.375, joins=4, held=1.125, held_wide=2.25
+        )
+        return split_cost(config, call.target, work, call.element_size, rows.total, cols.total)
+
+    split = least(call, LOOP_CONFIGS, split_time)
+    if call.takes("split", split < min(block, loop)):
+        config = call.choose(LOOP_CONFIGS, split_time)
         splits, chunk = split_row(call.target, rows.total, cols.total, config["TILE"])
         vector = max(1, 16 // call.element_size)
-        lanes = {"LANES": config["TILE"] // vector, "VECTOR": vector}
+        lanes = {
+            "LANES": config["TILE"] // vector,
+            "VECTOR": vector,
+            "STAGES": config["num_stages"],
+        }
         return Launch(
             Step(
                 _cross_entropy_label_smoothing_partial,
@@ -1691,10 +1606,9 @@ def _plan_label_smoothing(call: Call) -> Launch:
                 "partial_total_2": ((rows.total, splits), call.float),
             },
         )
-    if call.takes("block", width <= WIDEST_BLOCK):
-        config = call.choose(
-            BLOCK_CONFIGS, lambda config: block_cost(config, call.target, rows.total, width)
-        )
+
+    if call.takes("block", block <= loop):
+        config = call.choose(BLOCK_CONFIGS, block_time)
         block_m = max(1, min(config["TILE"] // width, next_power_of_2(rows.total)))
         return Launch(
             Step(
@@ -1718,10 +1632,9 @@ def _plan_label_smoothing(call: Call) -> Launch:
             )
         )
 
-    config = call.choose(
-        LOOP_CONFIGS, lambda config: loop_cost(config, call.target, rows.total, cols.total)
-    )
+    config = call.choose(LOOP_CONFIGS, loop_time)
     vector = max(1, 16 // call.element_size)
+    lanes = {"LANES": config["TILE"] // vector, "VECTOR": vector, "STAGES": config["num_stages"]}
     return Launch(
         Step(
             _cross_entropy_label_smoothing_loop,
@@ -1731,15 +1644,15 @@ def _plan_label_smoothing(call: Call) -> Launch:
                 rows.total,
                 *rows.sizes[1:],
                 cols.total,
-                *rows.strides("logits"),
-                cols.strides("logits")[0],
                 *rows.strides("target"),
+                *rows.strides("logits"),
                 call.stride("logits", "V"),
+                cols.strides("logits")[0],
                 *rows.strides("loss"),
                 *rows.strides("lse"),
             ),
             params=("ignore_index", "label_smoothing", "z_loss"),
-            constants={"LANES": config["TILE"] // vector, "VECTOR": vector},
+            constants=lanes,
             config=config,
         )
     )
@@ -1750,13 +1663,44 @@ def _plan_label_smoothing_softcap(call: Call) -> Launch:
     rows = call.axes(("M",), limit=3)
     cols = call.axes(("V",), limit=1)
     width = next_power_of_2(cols.total)
-    if call.takes("split", splits_pay(call.target, rows.total, cols.total)):
-        config = call.choose(
-            LOOP_CONFIGS, lambda config: loop_cost(config, call.target, rows.total, cols.total)
+
+    def block_time(config: Config) -> float:
+        work = Work(reads=1, writes=0, flops=11, special=4, joins=3)
+        return block_cost(config, call.target, work, call.element_size, rows.total, width)
+
+    block = least(call, BLOCK_CONFIGS, block_time)
+
+    def loop_time(config: Config) -> float:
+        work = Work(
+            reads=1,
+            writes=0,
+            flops=12.375,
+            special=4.25,
+            joins=2,
+            ahead=1,
+            held=2.375,
+            held_wide=3.75,
         )
+        return loop_cost(config, call.target, work, call.element_size, rows.total, cols.total)
+
+    loop = least(call, LOOP_CONFIGS, loop_time)
+
+    def split_time(config: Config) -> float:
+        work = Work(
+            reads=1, writes=0, flops=12.875, special=4.375, joins=4, held=1.625, held_wide=2.25
+        )
+        return split_cost(config, call.target, work, call.element_size, rows.total, cols.total)
+
+    split = least(call, LOOP_CONFIGS, split_time)
+    if call.takes("split", split < min(block, loop)):
+        config = call.choose(LOOP_CONFIGS, split_time)
         splits, chunk = split_row(call.target, rows.total, cols.total, config["TILE"])
         vector = max(1, 16 // call.element_size)
-        lanes = {"LANES": config["TILE"] // vector, "VECTOR": vector}
+        lanes = {
+            "LANES": config["TILE"] // vector,
+            "VECTOR": vector,
+            "STAGES": config["num_stages"],
+        }
         return Launch(
             Step(
                 _cross_entropy_label_smoothing_softcap_partial,
@@ -1805,10 +1749,9 @@ def _plan_label_smoothing_softcap(call: Call) -> Launch:
                 "partial_total_2": ((rows.total, splits), call.float),
             },
         )
-    if call.takes("block", width <= WIDEST_BLOCK):
-        config = call.choose(
-            BLOCK_CONFIGS, lambda config: block_cost(config, call.target, rows.total, width)
-        )
+
+    if call.takes("block", block <= loop):
+        config = call.choose(BLOCK_CONFIGS, block_time)
         block_m = max(1, min(config["TILE"] // width, next_power_of_2(rows.total)))
         return Launch(
             Step(
@@ -1832,10 +1775,9 @@ def _plan_label_smoothing_softcap(call: Call) -> Launch:
             )
         )
 
-    config = call.choose(
-        LOOP_CONFIGS, lambda config: loop_cost(config, call.target, rows.total, cols.total)
-    )
+    config = call.choose(LOOP_CONFIGS, loop_time)
     vector = max(1, 16 // call.element_size)
+    lanes = {"LANES": config["TILE"] // vector, "VECTOR": vector, "STAGES": config["num_stages"]}
     return Launch(
         Step(
             _cross_entropy_label_smoothing_softcap_loop,
@@ -1845,15 +1787,15 @@ def _plan_label_smoothing_softcap(call: Call) -> Launch:
                 rows.total,
                 *rows.sizes[1:],
                 cols.total,
-                *rows.strides("logits"),
-                cols.strides("logits")[0],
                 *rows.strides("target"),
+                *rows.strides("logits"),
                 call.stride("logits", "V"),
+                cols.strides("logits")[0],
                 *rows.strides("loss"),
                 *rows.strides("lse"),
             ),
             params=("ignore_index", "label_smoothing", "z_loss", "softcap"),
-            constants={"LANES": config["TILE"] // vector, "VECTOR": vector},
+            constants=lanes,
             config=config,
         )
     )

@@ -2,9 +2,13 @@
 
 The mask is a function of the seed and the position alone, so that a backward can draw it again.
 
-Built by tilegen 0.1.0 from specs/dropout_residual_add.py (spec 0b10f04d, templates 950bbb1d).
+Built by tilegen 0.1.0 from specs/dropout_residual_add.py (spec 0b10f04d, templates 68306224).
 Rebuild with `tilegen build`; edits are overwritten.
 
+Traffic: 3*N*e + i bytes (e: bytes of an element, i: bytes of an index)
+Work: 34*N flops, N of them exponentials, roots and quotients
+Bound: memory on every target
+Eager PyTorch: 5 kernels, 3.3 times the bytes
 """
 
 import torch
@@ -14,7 +18,6 @@ import triton.language as tl
 from ._runtime import (
     Call,
     Config,
-    Kernel,
     Launch,
     Op,
     Operand,
@@ -22,205 +25,73 @@ from ._runtime import (
     Param,
     Step,
     Variant,
+    Work,
+    by_class,
     cdiv,
     flat_cost,
-    fold,
     narrow,
     positions,
     scalar,
     tile_shape,
     uniform,
+    uniform_line,
     uniform_reference,
     widen,
 )
 
-#: Configs of the flat kernels.
-FLAT_CONFIGS = {
-    ("sm_80", 2): (
-        Config(BLOCK=1024, num_warps=4),  # 0 B shared
-        Config(BLOCK=2048, num_warps=4),  # 0 B shared
-        Config(BLOCK=4096, num_warps=8),  # 0 B shared
+_FLAT_1 = (
+    Config(TILE=512, num_warps=1),  # 0 B shared
+    Config(TILE=512, num_warps=2),  # 0 B shared
+    Config(TILE=1024, num_warps=1),  # 0 B shared
+    Config(TILE=1024, num_warps=2),  # 0 B shared
+    Config(TILE=1024, num_warps=4),  # 0 B shared
+    Config(TILE=4096, num_warps=4),  # 0 B shared
+)
+_FLAT_2 = (
+    Config(TILE=512, num_warps=1),  # 0 B shared
+    Config(TILE=1024, num_warps=1),  # 0 B shared
+    Config(TILE=1024, num_warps=2),  # 0 B shared
+    Config(TILE=2048, num_warps=1),  # 0 B shared
+    Config(TILE=2048, num_warps=2),  # 0 B shared
+    Config(TILE=2048, num_warps=4),  # 0 B shared
+)
+#: Neighbouring elements of contiguous tensors, TILE to a program; by architecture class and element size in bytes.
+FLAT_CONFIGS = by_class(
+    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2), _FLAT_1),
+    (
+        ("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120", "gfx90a", "gfx942", "gfx950"),
+        (4, 8),
+        _FLAT_1,
     ),
-    ("sm_80", 4): (
-        Config(BLOCK=1024, num_warps=4),  # 0 B shared
-        Config(BLOCK=2048, num_warps=4),  # 0 B shared
-        Config(BLOCK=4096, num_warps=8),  # 0 B shared
-    ),
-    ("sm_90", 2): (
-        Config(BLOCK=1024, num_warps=4),  # 0 B shared
-        Config(BLOCK=2048, num_warps=4),  # 0 B shared
-        Config(BLOCK=4096, num_warps=8),  # 0 B shared
-    ),
-    ("sm_90", 4): (
-        Config(BLOCK=1024, num_warps=4),  # 0 B shared
-        Config(BLOCK=2048, num_warps=4),  # 0 B shared
-        Config(BLOCK=4096, num_warps=8),  # 0 B shared
-    ),
-    ("sm_100", 2): (
-        Config(BLOCK=1024, num_warps=4),  # 0 B shared
-        Config(BLOCK=2048, num_warps=4),  # 0 B shared
-        Config(BLOCK=4096, num_warps=8),  # 0 B shared
-    ),
-    ("sm_100", 4): (
-        Config(BLOCK=1024, num_warps=4),  # 0 B shared
-        Config(BLOCK=2048, num_warps=4),  # 0 B shared
-        Config(BLOCK=4096, num_warps=8),  # 0 B shared
-    ),
-    ("sm_89", 2): (
-        Config(BLOCK=1024, num_warps=4),  # 0 B shared
-        Config(BLOCK=2048, num_warps=4),  # 0 B shared
-        Config(BLOCK=4096, num_warps=8),  # 0 B shared
-    ),
-    ("sm_89", 4): (
-        Config(BLOCK=1024, num_warps=4),  # 0 B shared
-        Config(BLOCK=2048, num_warps=4),  # 0 B shared
-        Config(BLOCK=4096, num_warps=8),  # 0 B shared
-    ),
-    ("sm_86", 2): (
-        Config(BLOCK=1024, num_warps=4),  # 0 B shared
-        Config(BLOCK=2048, num_warps=4),  # 0 B shared
-        Config(BLOCK=4096, num_warps=8),  # 0 B shared
-    ),
-    ("sm_86", 4): (
-        Config(BLOCK=1024, num_warps=4),  # 0 B shared
-        Config(BLOCK=2048, num_warps=4),  # 0 B shared
-        Config(BLOCK=4096, num_warps=8),  # 0 B shared
-    ),
-    ("sm_120", 2): (
-        Config(BLOCK=1024, num_warps=4),  # 0 B shared
-        Config(BLOCK=2048, num_warps=4),  # 0 B shared
-        Config(BLOCK=4096, num_warps=8),  # 0 B shared
-    ),
-    ("sm_120", 4): (
-        Config(BLOCK=1024, num_warps=4),  # 0 B shared
-        Config(BLOCK=2048, num_warps=4),  # 0 B shared
-        Config(BLOCK=4096, num_warps=8),  # 0 B shared
-    ),
-    ("gfx90a", 2): (
-        Config(BLOCK=1024, num_warps=4),  # 0 B shared
-        Config(BLOCK=2048, num_warps=4),  # 0 B shared
-        Config(BLOCK=4096, num_warps=8),  # 0 B shared
-    ),
-    ("gfx90a", 4): (
-        Config(BLOCK=1024, num_warps=4),  # 0 B shared
-        Config(BLOCK=2048, num_warps=4),  # 0 B shared
-        Config(BLOCK=4096, num_warps=8),  # 0 B shared
-    ),
-    ("gfx942", 2): (
-        Config(BLOCK=1024, num_warps=4),  # 0 B shared
-        Config(BLOCK=2048, num_warps=4),  # 0 B shared
-        Config(BLOCK=4096, num_warps=8),  # 0 B shared
-    ),
-    ("gfx942", 4): (
-        Config(BLOCK=1024, num_warps=4),  # 0 B shared
-        Config(BLOCK=2048, num_warps=4),  # 0 B shared
-        Config(BLOCK=4096, num_warps=8),  # 0 B shared
-    ),
-    ("gfx950", 2): (
-        Config(BLOCK=1024, num_warps=4),  # 0 B shared
-        Config(BLOCK=2048, num_warps=4),  # 0 B shared
-        Config(BLOCK=4096, num_warps=8),  # 0 B shared
-    ),
-    ("gfx950", 4): (
-        Config(BLOCK=1024, num_warps=4),  # 0 B shared
-        Config(BLOCK=2048, num_warps=4),  # 0 B shared
-        Config(BLOCK=4096, num_warps=8),  # 0 B shared
-    ),
-}
+    (("gfx90a", "gfx942", "gfx950"), (1, 2), _FLAT_2),
+)
 
-#: Configs of the tiled kernels.
-TILED_CONFIGS = {
-    ("sm_80", 2): (
-        Config(TILE=1024, num_warps=4),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=8),  # 0 B shared
+_TILED_1 = (
+    Config(TILE=512, num_warps=1),  # at most 4096 B shared
+    Config(TILE=512, num_warps=2),  # at most 4096 B shared
+    Config(TILE=1024, num_warps=1),  # at most 8192 B shared
+    Config(TILE=1024, num_warps=2),  # at most 8192 B shared
+    Config(TILE=1024, num_warps=4),  # at most 8192 B shared
+    Config(TILE=4096, num_warps=4),  # at most 32768 B shared
+)
+_TILED_2 = (
+    Config(TILE=512, num_warps=1),  # at most 2048 B shared
+    Config(TILE=1024, num_warps=1),  # at most 4096 B shared
+    Config(TILE=1024, num_warps=2),  # at most 4096 B shared
+    Config(TILE=2048, num_warps=1),  # at most 8192 B shared
+    Config(TILE=2048, num_warps=2),  # at most 8192 B shared
+    Config(TILE=2048, num_warps=4),  # at most 8192 B shared
+)
+#: Tiles of TILE elements over strided axes; by architecture class and element size in bytes.
+TILED_CONFIGS = by_class(
+    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2), _TILED_1),
+    (
+        ("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120", "gfx90a", "gfx942", "gfx950"),
+        (4, 8),
+        _TILED_1,
     ),
-    ("sm_80", 4): (
-        Config(TILE=1024, num_warps=4),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=8),  # 0 B shared
-    ),
-    ("sm_90", 2): (
-        Config(TILE=1024, num_warps=4),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=8),  # 0 B shared
-    ),
-    ("sm_90", 4): (
-        Config(TILE=1024, num_warps=4),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=8),  # 0 B shared
-    ),
-    ("sm_100", 2): (
-        Config(TILE=1024, num_warps=4),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=8),  # 0 B shared
-    ),
-    ("sm_100", 4): (
-        Config(TILE=1024, num_warps=4),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=8),  # 0 B shared
-    ),
-    ("sm_89", 2): (
-        Config(TILE=1024, num_warps=4),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=8),  # 0 B shared
-    ),
-    ("sm_89", 4): (
-        Config(TILE=1024, num_warps=4),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=8),  # 0 B shared
-    ),
-    ("sm_86", 2): (
-        Config(TILE=1024, num_warps=4),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=8),  # 0 B shared
-    ),
-    ("sm_86", 4): (
-        Config(TILE=1024, num_warps=4),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=8),  # 0 B shared
-    ),
-    ("sm_120", 2): (
-        Config(TILE=1024, num_warps=4),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=8),  # 0 B shared
-    ),
-    ("sm_120", 4): (
-        Config(TILE=1024, num_warps=4),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=8),  # 0 B shared
-    ),
-    ("gfx90a", 2): (
-        Config(TILE=1024, num_warps=4),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=8),  # 0 B shared
-    ),
-    ("gfx90a", 4): (
-        Config(TILE=1024, num_warps=4),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=8),  # 0 B shared
-    ),
-    ("gfx942", 2): (
-        Config(TILE=1024, num_warps=4),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=8),  # 0 B shared
-    ),
-    ("gfx942", 4): (
-        Config(TILE=1024, num_warps=4),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=8),  # 0 B shared
-    ),
-    ("gfx950", 2): (
-        Config(TILE=1024, num_warps=4),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=8),  # 0 B shared
-    ),
-    ("gfx950", 4): (
-        Config(TILE=1024, num_warps=4),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=8),  # 0 B shared
-    ),
-}
+    (("gfx90a", "gfx942", "gfx950"), (1, 2), _TILED_2),
+)
 
 
 @triton.jit
@@ -236,15 +107,16 @@ def _dropout_residual_add_flat(
     FLOAT: tl.constexpr,
 ):
     """A program computes BLOCK neighbouring elements of contiguous tensors."""
-    offsets = tl.program_id(0).to(INT) * BLOCK + tl.arange(0, BLOCK)
+    start = tl.program_id(0).to(INT) * BLOCK
+    offsets = start + tl.arange(0, BLOCK)
     inside = offsets < NUMEL
     rate = scalar(rate, FLOAT)
 
     residual = tl.load(residual_ptr + offsets, mask=inside, other=0.0).to(FLOAT)
     seed = tl.load(seed_ptr)
     # keep = uniform(seed, N) >= rate
-    uniform_2 = uniform(seed, offsets)
-    keep = uniform_2 >= rate
+    uniforms = uniform_line(seed, start, BLOCK)
+    keep = uniforms >= rate
     x = tl.load(x_ptr + offsets, mask=inside, other=0.0).to(FLOAT)
     # kept = where(keep, x / (1.0 - rate), 0.0)
     kept = tl.where(keep, x / (1.0 - rate), 0.0)
@@ -301,8 +173,8 @@ def _dropout_residual_add_tiled(
     ).to(FLOAT)
     seed = tl.load(seed_ptr)
     # keep = uniform(seed, N) >= rate
-    uniform_2 = uniform(seed, ((axis_0 * SIZE_1 + axis_1) * SIZE_2 + axis_2) * SIZE_3 + axis_3)
-    keep = uniform_2 >= rate
+    uniforms = uniform(seed, ((axis_0 * SIZE_1 + axis_1) * SIZE_2 + axis_2) * SIZE_3 + axis_3)
+    keep = uniforms >= rate
     x = tl.load(x_axes + axis_2 * x_2 + axis_3 * x_3, mask=inside, other=0.0).to(FLOAT)
     # kept = where(keep, x / (1.0 - rate), 0.0)
     kept = tl.where(keep, x / (1.0 - rate), 0.0)
@@ -318,10 +190,13 @@ def _plan(call: Call) -> Launch:
     """Kernel, config and grid for one set of shapes, strides and dtypes."""
     axes = call.axes(("N",), limit=4)
     if axes.flat(("x", "residual", "seed", "out")) and call.takes("flat"):
-        config = call.choose(
-            FLAT_CONFIGS, lambda config: flat_cost(config, call.target, axes.total)
-        )
-        block = config["BLOCK"]
+
+        def flat_time(config: Config) -> float:
+            work = Work(reads=2, writes=1, flops=34, special=1, held=1.5, held_wide=2)
+            return flat_cost(config, call.target, work, call.element_size, axes.total)
+
+        config = call.choose(FLAT_CONFIGS, flat_time)
+        block = config["TILE"]
         return Launch(
             Step(
                 _dropout_residual_add_flat,
@@ -335,13 +210,20 @@ def _plan(call: Call) -> Launch:
         )
 
     axes = call.axes(("N",), limit=4)
-    config = call.choose(TILED_CONFIGS, lambda config: flat_cost(config, call.target, axes.total))
-    block_0, block_1 = tile_shape(axes, config["TILE"])
-    tiles = cdiv(axes.sizes[2], block_0) * cdiv(axes.sizes[3], block_1)
+    height, length = axes.sizes[2:]
+    outer = axes.sizes[0] * axes.sizes[1]
+
+    def tiled_time(config: Config) -> float:
+        work = Work(reads=2, writes=1, flops=117, special=1, held=1.5, held_wide=2)
+        return flat_cost(config, call.target, work, call.element_size, outer * height * length)
+
+    config = call.choose(TILED_CONFIGS, tiled_time)
+    block_0, block_1 = tile_shape(axes.crossed(-2), height, length, config["TILE"])
+    tiles = cdiv(height, block_0) * cdiv(length, block_1)
     return Launch(
         Step(
             _dropout_residual_add_tiled,
-            grid=(axes.sizes[0] * axes.sizes[1] * tiles,),
+            grid=(outer * tiles,),
             tensors=("x", "residual", "seed", "out"),
             integers=(
                 *axes.sizes,

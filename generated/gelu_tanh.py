@@ -1,8 +1,12 @@
 """GELU in its tanh approximation (Hendrycks and Gimpel, arXiv:1606.08415).
 
-Built by tilegen 0.1.0 from specs/gelu_tanh.py (spec 6a5c9bc5, templates 950bbb1d).
+Built by tilegen 0.1.0 from specs/gelu_tanh.py (spec 6a5c9bc5, templates 68306224).
 Rebuild with `tilegen build`; edits are overwritten.
 
+Traffic: 2*N*e bytes (e: bytes of an element)
+Work: 9*N flops, 2*N of them exponentials, roots and quotients
+Bound: memory on every target
+Eager PyTorch: 7 kernels, 9.0 times the bytes
 """
 
 import torch
@@ -12,209 +16,75 @@ import triton.language as tl
 from ._runtime import (
     Call,
     Config,
-    Kernel,
     Launch,
     Op,
     Operand,
     Output,
     Step,
     Variant,
+    Work,
+    by_class,
     cdiv,
     flat_cost,
-    fold,
     narrow,
-    tanh,
+    sigmoid,
     tile_shape,
     widen,
 )
 
-#: Configs of the flat kernels.
-FLAT_CONFIGS = {
-    ("sm_80", 2): (
-        Config(BLOCK=1024, num_warps=4),  # 0 B shared
-        Config(BLOCK=2048, num_warps=4),  # 0 B shared
-        Config(BLOCK=4096, num_warps=8),  # 0 B shared
+_FLAT_1 = (
+    Config(TILE=512, num_warps=1),  # 0 B shared
+    Config(TILE=512, num_warps=2),  # 0 B shared
+    Config(TILE=1024, num_warps=2),  # 0 B shared
+    Config(TILE=1024, num_warps=4),  # 0 B shared
+    Config(TILE=2048, num_warps=2),  # 0 B shared
+    Config(TILE=2048, num_warps=4),  # 0 B shared
+)
+_FLAT_2 = (
+    Config(TILE=512, num_warps=1),  # 0 B shared
+    Config(TILE=1024, num_warps=1),  # 0 B shared
+    Config(TILE=1024, num_warps=2),  # 0 B shared
+    Config(TILE=2048, num_warps=1),  # 0 B shared
+    Config(TILE=2048, num_warps=2),  # 0 B shared
+    Config(TILE=2048, num_warps=4),  # 0 B shared
+)
+#: Neighbouring elements of contiguous tensors, TILE to a program; by architecture class and element size in bytes.
+FLAT_CONFIGS = by_class(
+    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2), _FLAT_1),
+    (
+        ("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120", "gfx90a", "gfx942", "gfx950"),
+        (4, 8),
+        _FLAT_1,
     ),
-    ("sm_80", 4): (
-        Config(BLOCK=1024, num_warps=4),  # 0 B shared
-        Config(BLOCK=2048, num_warps=4),  # 0 B shared
-        Config(BLOCK=4096, num_warps=8),  # 0 B shared
-    ),
-    ("sm_90", 2): (
-        Config(BLOCK=1024, num_warps=4),  # 0 B shared
-        Config(BLOCK=2048, num_warps=4),  # 0 B shared
-        Config(BLOCK=4096, num_warps=8),  # 0 B shared
-    ),
-    ("sm_90", 4): (
-        Config(BLOCK=1024, num_warps=4),  # 0 B shared
-        Config(BLOCK=2048, num_warps=4),  # 0 B shared
-        Config(BLOCK=4096, num_warps=8),  # 0 B shared
-    ),
-    ("sm_100", 2): (
-        Config(BLOCK=1024, num_warps=4),  # 0 B shared
-        Config(BLOCK=2048, num_warps=4),  # 0 B shared
-        Config(BLOCK=4096, num_warps=8),  # 0 B shared
-    ),
-    ("sm_100", 4): (
-        Config(BLOCK=1024, num_warps=4),  # 0 B shared
-        Config(BLOCK=2048, num_warps=4),  # 0 B shared
-        Config(BLOCK=4096, num_warps=8),  # 0 B shared
-    ),
-    ("sm_89", 2): (
-        Config(BLOCK=1024, num_warps=4),  # 0 B shared
-        Config(BLOCK=2048, num_warps=4),  # 0 B shared
-        Config(BLOCK=4096, num_warps=8),  # 0 B shared
-    ),
-    ("sm_89", 4): (
-        Config(BLOCK=1024, num_warps=4),  # 0 B shared
-        Config(BLOCK=2048, num_warps=4),  # 0 B shared
-        Config(BLOCK=4096, num_warps=8),  # 0 B shared
-    ),
-    ("sm_86", 2): (
-        Config(BLOCK=1024, num_warps=4),  # 0 B shared
-        Config(BLOCK=2048, num_warps=4),  # 0 B shared
-        Config(BLOCK=4096, num_warps=8),  # 0 B shared
-    ),
-    ("sm_86", 4): (
-        Config(BLOCK=1024, num_warps=4),  # 0 B shared
-        Config(BLOCK=2048, num_warps=4),  # 0 B shared
-        Config(BLOCK=4096, num_warps=8),  # 0 B shared
-    ),
-    ("sm_120", 2): (
-        Config(BLOCK=1024, num_warps=4),  # 0 B shared
-        Config(BLOCK=2048, num_warps=4),  # 0 B shared
-        Config(BLOCK=4096, num_warps=8),  # 0 B shared
-    ),
-    ("sm_120", 4): (
-        Config(BLOCK=1024, num_warps=4),  # 0 B shared
-        Config(BLOCK=2048, num_warps=4),  # 0 B shared
-        Config(BLOCK=4096, num_warps=8),  # 0 B shared
-    ),
-    ("gfx90a", 2): (
-        Config(BLOCK=1024, num_warps=4),  # 0 B shared
-        Config(BLOCK=2048, num_warps=4),  # 0 B shared
-        Config(BLOCK=4096, num_warps=8),  # 0 B shared
-    ),
-    ("gfx90a", 4): (
-        Config(BLOCK=1024, num_warps=4),  # 0 B shared
-        Config(BLOCK=2048, num_warps=4),  # 0 B shared
-        Config(BLOCK=4096, num_warps=8),  # 0 B shared
-    ),
-    ("gfx942", 2): (
-        Config(BLOCK=1024, num_warps=4),  # 0 B shared
-        Config(BLOCK=2048, num_warps=4),  # 0 B shared
-        Config(BLOCK=4096, num_warps=8),  # 0 B shared
-    ),
-    ("gfx942", 4): (
-        Config(BLOCK=1024, num_warps=4),  # 0 B shared
-        Config(BLOCK=2048, num_warps=4),  # 0 B shared
-        Config(BLOCK=4096, num_warps=8),  # 0 B shared
-    ),
-    ("gfx950", 2): (
-        Config(BLOCK=1024, num_warps=4),  # 0 B shared
-        Config(BLOCK=2048, num_warps=4),  # 0 B shared
-        Config(BLOCK=4096, num_warps=8),  # 0 B shared
-    ),
-    ("gfx950", 4): (
-        Config(BLOCK=1024, num_warps=4),  # 0 B shared
-        Config(BLOCK=2048, num_warps=4),  # 0 B shared
-        Config(BLOCK=4096, num_warps=8),  # 0 B shared
-    ),
-}
+    (("gfx90a", "gfx942", "gfx950"), (1, 2), _FLAT_2),
+)
 
-#: Configs of the tiled kernels.
-TILED_CONFIGS = {
-    ("sm_80", 2): (
-        Config(TILE=1024, num_warps=4),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=8),  # 0 B shared
+_TILED_1 = (
+    Config(TILE=512, num_warps=1),  # at most 4096 B shared
+    Config(TILE=512, num_warps=2),  # at most 4096 B shared
+    Config(TILE=1024, num_warps=2),  # at most 8192 B shared
+    Config(TILE=1024, num_warps=4),  # at most 8192 B shared
+    Config(TILE=2048, num_warps=2),  # at most 16384 B shared
+    Config(TILE=2048, num_warps=4),  # at most 16384 B shared
+)
+_TILED_2 = (
+    Config(TILE=512, num_warps=1),  # at most 2048 B shared
+    Config(TILE=1024, num_warps=1),  # at most 4096 B shared
+    Config(TILE=1024, num_warps=2),  # at most 4096 B shared
+    Config(TILE=2048, num_warps=1),  # at most 8192 B shared
+    Config(TILE=2048, num_warps=2),  # at most 8192 B shared
+    Config(TILE=2048, num_warps=4),  # at most 8192 B shared
+)
+#: Tiles of TILE elements over strided axes; by architecture class and element size in bytes.
+TILED_CONFIGS = by_class(
+    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2), _TILED_1),
+    (
+        ("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120", "gfx90a", "gfx942", "gfx950"),
+        (4, 8),
+        _TILED_1,
     ),
-    ("sm_80", 4): (
-        Config(TILE=1024, num_warps=4),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=8),  # 0 B shared
-    ),
-    ("sm_90", 2): (
-        Config(TILE=1024, num_warps=4),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=8),  # 0 B shared
-    ),
-    ("sm_90", 4): (
-        Config(TILE=1024, num_warps=4),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=8),  # 0 B shared
-    ),
-    ("sm_100", 2): (
-        Config(TILE=1024, num_warps=4),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=8),  # 0 B shared
-    ),
-    ("sm_100", 4): (
-        Config(TILE=1024, num_warps=4),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=8),  # 0 B shared
-    ),
-    ("sm_89", 2): (
-        Config(TILE=1024, num_warps=4),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=8),  # 0 B shared
-    ),
-    ("sm_89", 4): (
-        Config(TILE=1024, num_warps=4),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=8),  # 0 B shared
-    ),
-    ("sm_86", 2): (
-        Config(TILE=1024, num_warps=4),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=8),  # 0 B shared
-    ),
-    ("sm_86", 4): (
-        Config(TILE=1024, num_warps=4),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=8),  # 0 B shared
-    ),
-    ("sm_120", 2): (
-        Config(TILE=1024, num_warps=4),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=8),  # 0 B shared
-    ),
-    ("sm_120", 4): (
-        Config(TILE=1024, num_warps=4),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=8),  # 0 B shared
-    ),
-    ("gfx90a", 2): (
-        Config(TILE=1024, num_warps=4),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=8),  # 0 B shared
-    ),
-    ("gfx90a", 4): (
-        Config(TILE=1024, num_warps=4),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=8),  # 0 B shared
-    ),
-    ("gfx942", 2): (
-        Config(TILE=1024, num_warps=4),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=8),  # 0 B shared
-    ),
-    ("gfx942", 4): (
-        Config(TILE=1024, num_warps=4),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=8),  # 0 B shared
-    ),
-    ("gfx950", 2): (
-        Config(TILE=1024, num_warps=4),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=8),  # 0 B shared
-    ),
-    ("gfx950", 4): (
-        Config(TILE=1024, num_warps=4),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=8),  # 0 B shared
-    ),
-}
+    (("gfx90a", "gfx942", "gfx950"), (1, 2), _TILED_2),
+)
 
 
 @triton.jit
@@ -227,7 +97,8 @@ def _gelu_tanh_flat(
     FLOAT: tl.constexpr,
 ):
     """A program computes BLOCK neighbouring elements of contiguous tensors."""
-    offsets = tl.program_id(0).to(INT) * BLOCK + tl.arange(0, BLOCK)
+    start = tl.program_id(0).to(INT) * BLOCK
+    offsets = start + tl.arange(0, BLOCK)
     inside = offsets < NUMEL
 
     x = tl.load(x_ptr + offsets, mask=inside, other=0.0).to(FLOAT)
@@ -235,8 +106,7 @@ def _gelu_tanh_flat(
     tl.store(
         out_ptr + offsets,
         narrow(
-            x * tl.sigmoid(1.5957691216057308 * (x + 0.044715 * (x * x * x))),
-            out_ptr.dtype.element_ty,
+            x * sigmoid(1.5957691216057308 * (x + 0.044715 * (x * x * x))), out_ptr.dtype.element_ty
         ),
         mask=inside,
     )
@@ -281,8 +151,7 @@ def _gelu_tanh_tiled(
     tl.store(
         out_axes + axis_2 * out_2 + axis_3 * out_3,
         narrow(
-            x * tl.sigmoid(1.5957691216057308 * (x + 0.044715 * (x * x * x))),
-            out_ptr.dtype.element_ty,
+            x * sigmoid(1.5957691216057308 * (x + 0.044715 * (x * x * x))), out_ptr.dtype.element_ty
         ),
         mask=inside,
     )
@@ -292,10 +161,13 @@ def _plan(call: Call) -> Launch:
     """Kernel, config and grid for one set of shapes, strides and dtypes."""
     axes = call.axes(("N",), limit=4, reorder=True)
     if axes.flat(("x", "out")) and call.takes("flat"):
-        config = call.choose(
-            FLAT_CONFIGS, lambda config: flat_cost(config, call.target, axes.total)
-        )
-        block = config["BLOCK"]
+
+        def flat_time(config: Config) -> float:
+            work = Work(reads=1, writes=1, flops=9, special=2)
+            return flat_cost(config, call.target, work, call.element_size, axes.total)
+
+        config = call.choose(FLAT_CONFIGS, flat_time)
+        block = config["TILE"]
         return Launch(
             Step(
                 _gelu_tanh_flat,
@@ -308,13 +180,20 @@ def _plan(call: Call) -> Launch:
         )
 
     axes = call.axes(("N",), limit=4)
-    config = call.choose(TILED_CONFIGS, lambda config: flat_cost(config, call.target, axes.total))
-    block_0, block_1 = tile_shape(axes, config["TILE"])
-    tiles = cdiv(axes.sizes[2], block_0) * cdiv(axes.sizes[3], block_1)
+    height, length = axes.sizes[2:]
+    outer = axes.sizes[0] * axes.sizes[1]
+
+    def tiled_time(config: Config) -> float:
+        work = Work(reads=1, writes=1, flops=9, special=2)
+        return flat_cost(config, call.target, work, call.element_size, outer * height * length)
+
+    config = call.choose(TILED_CONFIGS, tiled_time)
+    block_0, block_1 = tile_shape(axes.crossed(-2), height, length, config["TILE"])
+    tiles = cdiv(height, block_0) * cdiv(length, block_1)
     return Launch(
         Step(
             _gelu_tanh_tiled,
-            grid=(axes.sizes[0] * axes.sizes[1] * tiles,),
+            grid=(outer * tiles,),
             tensors=("x", "out"),
             integers=(*axes.sizes, *axes.strides("x"), *axes.strides("out")),
             constants={"BLOCK_0": block_0, "BLOCK_1": block_1},

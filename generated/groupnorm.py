@@ -1,8 +1,12 @@
 """Normalise groups of channels over all positions (Wu and He, arXiv:1803.08494).
 
-Built by tilegen 0.1.0 from specs/groupnorm.py (spec e0f2072b, templates 950bbb1d).
+Built by tilegen 0.1.0 from specs/groupnorm.py (spec e0f2072b, templates 68306224).
 Rebuild with `tilegen build`; edits are overwritten.
 
+Traffic: 2*B*C*G*HW*e + 2*C*G*e bytes (e: bytes of an element)
+Work: 8*B*C*G*HW + 6*B*G flops, 3*B*G of them exponentials, roots and quotients
+Bound: memory on every target
+Eager PyTorch: 8 kernels, 5.0 times the bytes
 """
 
 import torch
@@ -12,7 +16,6 @@ import triton.language as tl
 from ._runtime import (
     Call,
     Config,
-    Kernel,
     Launch,
     Op,
     Operand,
@@ -20,266 +23,128 @@ from ._runtime import (
     Param,
     Step,
     Variant,
+    Work,
     block_cost,
+    by_class,
     cdiv,
-    fold,
+    least,
     loop_cost,
-    minimum,
+    moments_end,
+    moments_join,
+    moments_step,
     narrow,
     next_power_of_2,
-    positions,
     scalar,
+    split_cost,
     split_row,
-    splits_pay,
-    welford_end,
-    welford_step,
     widen,
 )
 
-#: Columns that one program holds in registers; wider rows are swept block by block.
-WIDEST_BLOCK = 32768
+_BLOCK_1 = (
+    Config(TILE=512, num_warps=1),  # at most 16 B shared
+    Config(TILE=2048, num_warps=2),  # at most 64 B shared
+    Config(TILE=4096, num_warps=2),  # at most 128 B shared
+    Config(TILE=4096, num_warps=8),  # at most 128 B shared
+    Config(TILE=8192, num_warps=4),  # at most 256 B shared
+    Config(TILE=16384, num_warps=8),  # at most 512 B shared
+)
+_BLOCK_2 = (
+    Config(TILE=512, num_warps=1),  # at most 64 B shared
+    Config(TILE=512, num_warps=2),  # at most 64 B shared
+    Config(TILE=1024, num_warps=2),  # at most 128 B shared
+    Config(TILE=1024, num_warps=4),  # at most 128 B shared
+    Config(TILE=4096, num_warps=8),  # at most 512 B shared
+    Config(TILE=8192, num_warps=8),  # at most 1024 B shared
+)
+#: Whole rows in registers, TILE elements to a program; by architecture class and element size in bytes.
+BLOCK_CONFIGS = by_class(
+    (
+        ("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120", "gfx90a", "gfx942", "gfx950"),
+        (1, 2, 4),
+        _BLOCK_1,
+    ),
+    (
+        ("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120", "gfx90a", "gfx942", "gfx950"),
+        (8,),
+        _BLOCK_2,
+    ),
+)
 
-#: Configs of the block kernels.
-BLOCK_CONFIGS = {
-    ("sm_80", 2): (
-        Config(TILE=1024, num_warps=2),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-        Config(TILE=32768, num_warps=16),  # 0 B shared
-    ),
-    ("sm_80", 4): (
-        Config(TILE=1024, num_warps=2),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-        Config(TILE=32768, num_warps=16),  # 0 B shared
-    ),
-    ("sm_90", 2): (
-        Config(TILE=1024, num_warps=2),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-        Config(TILE=32768, num_warps=16),  # 0 B shared
-    ),
-    ("sm_90", 4): (
-        Config(TILE=1024, num_warps=2),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-        Config(TILE=32768, num_warps=16),  # 0 B shared
-    ),
-    ("sm_100", 2): (
-        Config(TILE=1024, num_warps=2),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-        Config(TILE=32768, num_warps=16),  # 0 B shared
-    ),
-    ("sm_100", 4): (
-        Config(TILE=1024, num_warps=2),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-        Config(TILE=32768, num_warps=16),  # 0 B shared
-    ),
-    ("sm_89", 2): (
-        Config(TILE=1024, num_warps=2),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-        Config(TILE=32768, num_warps=16),  # 0 B shared
-    ),
-    ("sm_89", 4): (
-        Config(TILE=1024, num_warps=2),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-        Config(TILE=32768, num_warps=16),  # 0 B shared
-    ),
-    ("sm_86", 2): (
-        Config(TILE=1024, num_warps=2),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-        Config(TILE=32768, num_warps=16),  # 0 B shared
-    ),
-    ("sm_86", 4): (
-        Config(TILE=1024, num_warps=2),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-        Config(TILE=32768, num_warps=16),  # 0 B shared
-    ),
-    ("sm_120", 2): (
-        Config(TILE=1024, num_warps=2),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-        Config(TILE=32768, num_warps=16),  # 0 B shared
-    ),
-    ("sm_120", 4): (
-        Config(TILE=1024, num_warps=2),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-        Config(TILE=32768, num_warps=16),  # 0 B shared
-    ),
-    ("gfx90a", 2): (
-        Config(TILE=1024, num_warps=2),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-        Config(TILE=32768, num_warps=16),  # 0 B shared
-    ),
-    ("gfx90a", 4): (
-        Config(TILE=1024, num_warps=2),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-        Config(TILE=32768, num_warps=16),  # 0 B shared
-    ),
-    ("gfx942", 2): (
-        Config(TILE=1024, num_warps=2),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-        Config(TILE=32768, num_warps=16),  # 0 B shared
-    ),
-    ("gfx942", 4): (
-        Config(TILE=1024, num_warps=2),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-        Config(TILE=32768, num_warps=16),  # 0 B shared
-    ),
-    ("gfx950", 2): (
-        Config(TILE=1024, num_warps=2),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-        Config(TILE=32768, num_warps=16),  # 0 B shared
-    ),
-    ("gfx950", 4): (
-        Config(TILE=1024, num_warps=2),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-        Config(TILE=32768, num_warps=16),  # 0 B shared
-    ),
-}
-
-#: Configs of the loop kernels.
-LOOP_CONFIGS = {
-    ("sm_80", 2): (
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-    ),
-    ("sm_80", 4): (
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-    ),
-    ("sm_90", 2): (
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-    ),
-    ("sm_90", 4): (
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-    ),
-    ("sm_100", 2): (
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-    ),
-    ("sm_100", 4): (
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-    ),
-    ("sm_89", 2): (
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-    ),
-    ("sm_89", 4): (
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-    ),
-    ("sm_86", 2): (
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-    ),
-    ("sm_86", 4): (
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-    ),
-    ("sm_120", 2): (
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-    ),
-    ("sm_120", 4): (
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-    ),
-    ("gfx90a", 2): (
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-    ),
-    ("gfx90a", 4): (
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-    ),
-    ("gfx942", 2): (
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-    ),
-    ("gfx942", 4): (
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-    ),
-    ("gfx950", 2): (
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-    ),
-    ("gfx950", 4): (
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-    ),
-}
+_LOOP_1 = (
+    Config(TILE=2048, num_warps=4, num_stages=4),  # 18432 B shared
+    Config(TILE=2048, num_warps=8, num_stages=4),  # 18432 B shared
+    Config(TILE=4096, num_warps=8, num_stages=4),  # 36864 B shared
+    Config(TILE=8192, num_warps=4, num_stages=1),  # at most 2048 B shared
+    Config(TILE=8192, num_warps=8, num_stages=4),  # 73728 B shared
+    Config(TILE=16384, num_warps=8, num_stages=1),  # at most 4096 B shared
+)
+_LOOP_2 = (
+    Config(TILE=2048, num_warps=4, num_stages=4),  # 36864 B shared
+    Config(TILE=4096, num_warps=8, num_stages=2),  # 24576 B shared
+    Config(TILE=4096, num_warps=8, num_stages=4),  # 73728 B shared
+    Config(TILE=8192, num_warps=4, num_stages=1),  # at most 4096 B shared
+    Config(TILE=16384, num_warps=8, num_stages=1),  # at most 8192 B shared
+    Config(TILE=16384, num_warps=8, num_stages=2),  # 98304 B shared
+)
+_LOOP_3 = (
+    Config(TILE=2048, num_warps=4, num_stages=1),  # at most 2048 B shared
+    Config(TILE=2048, num_warps=8, num_stages=1),  # at most 2048 B shared
+    Config(TILE=2048, num_warps=8, num_stages=2),  # 24576 B shared
+    Config(TILE=2048, num_warps=8, num_stages=4),  # 73728 B shared
+    Config(TILE=8192, num_warps=8, num_stages=1),  # at most 8192 B shared
+    Config(TILE=16384, num_warps=8, num_stages=1),  # at most 16384 B shared
+)
+_LOOP_4 = (
+    Config(TILE=2048, num_warps=4, num_stages=1),  # at most 8192 B shared
+    Config(TILE=2048, num_warps=4, num_stages=2),  # 49152 B shared
+    Config(TILE=2048, num_warps=8, num_stages=2),  # 49152 B shared
+    Config(TILE=4096, num_warps=4, num_stages=2),  # 98304 B shared
+    Config(TILE=4096, num_warps=8, num_stages=2),  # 98304 B shared
+    Config(TILE=8192, num_warps=8, num_stages=1),  # at most 32768 B shared
+)
+_LOOP_5 = (
+    Config(TILE=4096, num_warps=4, num_stages=2),  # 12288 B shared
+    Config(TILE=8192, num_warps=4, num_stages=1),  # at most 2048 B shared
+    Config(TILE=8192, num_warps=8, num_stages=1),  # at most 2048 B shared
+    Config(TILE=16384, num_warps=8, num_stages=2),  # 49152 B shared
+    Config(TILE=32768, num_warps=8, num_stages=1),  # at most 8192 B shared
+    Config(TILE=32768, num_warps=8, num_stages=2),  # 98304 B shared
+)
+_LOOP_6 = (
+    Config(TILE=4096, num_warps=8, num_stages=2),  # 24576 B shared
+    Config(TILE=8192, num_warps=8, num_stages=1),  # at most 4096 B shared
+    Config(TILE=8192, num_warps=8, num_stages=2),  # 49152 B shared
+    Config(TILE=16384, num_warps=8, num_stages=1),  # at most 8192 B shared
+    Config(TILE=16384, num_warps=8, num_stages=2),  # 98304 B shared
+    Config(TILE=32768, num_warps=8, num_stages=1),  # at most 16384 B shared
+)
+_LOOP_7 = (
+    Config(TILE=2048, num_warps=4, num_stages=1),  # at most 2048 B shared
+    Config(TILE=4096, num_warps=16, num_stages=2),  # 49152 B shared
+    Config(TILE=8192, num_warps=4, num_stages=1),  # at most 8192 B shared
+    Config(TILE=8192, num_warps=8, num_stages=2),  # 98304 B shared
+    Config(TILE=16384, num_warps=8, num_stages=1),  # at most 16384 B shared
+    Config(TILE=32768, num_warps=8, num_stages=1),  # at most 32768 B shared
+)
+_LOOP_8 = (
+    Config(TILE=2048, num_warps=4, num_stages=1),  # at most 8192 B shared
+    Config(TILE=2048, num_warps=4, num_stages=2),  # 49152 B shared
+    Config(TILE=4096, num_warps=4, num_stages=1),  # at most 16384 B shared
+    Config(TILE=4096, num_warps=8, num_stages=2),  # 98304 B shared
+    Config(TILE=8192, num_warps=8, num_stages=1),  # at most 32768 B shared
+    Config(TILE=16384, num_warps=8, num_stages=1),  # at most 65536 B shared
+)
+#: Sweeps over one row, TILE elements at a time; by architecture class and element size in bytes.
+LOOP_CONFIGS = by_class(
+    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (1,), _LOOP_1),
+    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (2,), _LOOP_2),
+    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (4,), _LOOP_3),
+    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _LOOP_4),
+    (("gfx90a", "gfx942", "gfx950"), (1,), _LOOP_5),
+    (("gfx90a", "gfx942", "gfx950"), (2,), _LOOP_6),
+    (("gfx90a", "gfx942", "gfx950"), (4,), _LOOP_7),
+    (("gfx90a", "gfx942", "gfx950"), (8,), _LOOP_8),
+)
 
 
 @triton.jit
@@ -338,15 +203,12 @@ def _groupnorm_block(
 
     eps = scalar(eps, FLOAT)
 
-    x = tl.load(
-        x_rows + cols_0 * x_col_0 + cols_1 * x_col_1,
-        mask=in_rows & in_cols,
-        other=0.0,
-        eviction_policy="evict_first",
-    ).to(FLOAT)
+    x = tl.load(x_rows + cols_0 * x_col_0 + cols_1 * x_col_1, mask=in_rows & in_cols, other=0.0).to(
+        FLOAT
+    )
     # normed = (x - mean(x, (C, HW))) * rstd
     row_sum = tl.sum(tl.sum(x, axis=2, keep_dims=True), axis=1, keep_dims=True)
-    casts = tl.cast(C * HW, FLOAT)
+    rounded = tl.cast(C * HW, FLOAT)
     row_mean = row_sum / (C * HW)
     centred = x - row_mean
     row_sum_2 = tl.sum(
@@ -361,13 +223,9 @@ def _groupnorm_block(
         weight_rows + cols_0 * weight_col_0 + cols_1 * weight_col_1,
         mask=in_rows & in_cols,
         other=0.0,
-        eviction_policy="evict_first",
     ).to(FLOAT)
     bias = tl.load(
-        bias_rows + cols_0 * bias_col_0 + cols_1 * bias_col_1,
-        mask=in_rows & in_cols,
-        other=0.0,
-        eviction_policy="evict_first",
+        bias_rows + cols_0 * bias_col_0 + cols_1 * bias_col_1, mask=in_rows & in_cols, other=0.0
     ).to(FLOAT)
     # return normed * weight + bias
     tl.store(
@@ -413,12 +271,17 @@ def _groupnorm_loop(
     eps,
     LANES: tl.constexpr,
     VECTOR: tl.constexpr,
+    STAGES: tl.constexpr,
+    WIDTH: tl.constexpr,
     INT: tl.constexpr,
     FLOAT: tl.constexpr,
 ):
-    """A program goes over one row 2 times, block by block."""
+    """A program goes over one row 3 times, block by block."""
     rows = tl.program_id(0).to(INT) + tl.arange(0, 1)[:, None]
-    lane = tl.arange(0, LANES)[:, None] * VECTOR + tl.arange(0, VECTOR)[None, :]
+    HEIGHT: tl.constexpr = LANES * VECTOR // WIDTH
+    lane = tl.arange(0, LANES)[:, None].to(INT) * VECTOR
+    lane_0 = lane // WIDTH
+    lane_1 = lane % WIDTH + tl.arange(0, VECTOR)[None, :]
     row_2 = rows % ROWS_2
     row_1 = rows // ROWS_2 % ROWS_1
     row_0 = rows // ROWS_2 // ROWS_1
@@ -429,56 +292,81 @@ def _groupnorm_loop(
 
     eps = scalar(eps, FLOAT)
 
-    mean = tl.full((LANES, 1), 0.0, FLOAT)
-    spread = tl.full((LANES, 1), 0.0, FLOAT)
-    count = tl.full((LANES, 1), 0.0, FLOAT)
-    for cols_0 in range(0, COLS_0):
-        for start in range(0, COLS_1, LANES * VECTOR):
-            cols_1 = start + lane
-            in_cols = cols_1 < COLS_1
-            x = tl.load(
-                x_rows + cols_0 * x_col_0 + cols_1 * x_col_1,
-                mask=in_cols,
-                other=0.0,
-                eviction_policy="evict_last",
-            ).to(FLOAT)
-            # normed = (x - mean(x, (C, HW))) * rstd
-            mean, spread, count = welford_step(mean, spread, count, x, in_cols)
+    total = tl.full((LANES, 1), 0.0, FLOAT)
+    blocks = tl.cdiv(COLS_1, WIDTH)
+    for block in tl.range(0, tl.cdiv(COLS_0, HEIGHT) * blocks, num_stages=STAGES):
+        cols_0 = block // blocks * HEIGHT + lane_0
+        cols_1 = block % blocks * WIDTH + lane_1
+        in_cols = (cols_0 < COLS_0) & (cols_1 < COLS_1)
 
-    row_mean, row_spread, row_count = welford_end(mean, spread, count)
+        x = tl.load(
+            x_rows + cols_0 * x_col_0 + cols_1 * x_col_1,
+            mask=in_cols,
+            other=0.0,
+            eviction_policy="evict_last",
+        ).to(FLOAT)
+        # normed = (x - mean(x, (C, HW))) * rstd
+        total = total + tl.sum(x, axis=1, keep_dims=True)
+
+    row_sum = tl.sum(total, axis=0, keep_dims=True)
+
+    row_mean = row_sum / (C * HW)
+
+    total_2 = tl.full((LANES, 1), 0.0, FLOAT)
+    blocks = tl.cdiv(COLS_1, WIDTH)
+    for block in tl.range(0, tl.cdiv(COLS_0, HEIGHT) * blocks, num_stages=STAGES):
+        cols_0 = block // blocks * HEIGHT + lane_0
+        cols_1 = block % blocks * WIDTH + lane_1
+        in_cols = (cols_0 < COLS_0) & (cols_1 < COLS_1)
+
+        x = tl.load(
+            x_rows + cols_0 * x_col_0 + cols_1 * x_col_1,
+            mask=in_cols,
+            other=0.0,
+            eviction_policy="evict_last",
+        ).to(FLOAT)
+        centred = x - row_mean
+        total_2 = total_2 + tl.sum(
+            tl.where(in_cols, centred * centred, 0.0), axis=1, keep_dims=True
+        )
+
+    row_sum_2 = tl.sum(total_2, axis=0, keep_dims=True)
 
     # rstd = rsqrt(variance(x, (C, HW)) + eps)
-    rstd = tl.rsqrt(row_spread / (C * HW) + eps)
+    rstd = tl.rsqrt(row_sum_2 / (C * HW) + eps)
 
-    for cols_0 in range(0, COLS_0):
-        for start in range(0, COLS_1, LANES * VECTOR):
-            cols_1 = start + lane
-            in_cols = cols_1 < COLS_1
-            x = tl.load(
-                x_rows + cols_0 * x_col_0 + cols_1 * x_col_1,
-                mask=in_cols,
-                other=0.0,
-                eviction_policy="evict_first",
-            ).to(FLOAT)
-            normed = (x - row_mean) * rstd
-            weight = tl.load(
-                weight_rows + cols_0 * weight_col_0 + cols_1 * weight_col_1,
-                mask=in_cols,
-                other=0.0,
-                eviction_policy="evict_first",
-            ).to(FLOAT)
-            bias = tl.load(
-                bias_rows + cols_0 * bias_col_0 + cols_1 * bias_col_1,
-                mask=in_cols,
-                other=0.0,
-                eviction_policy="evict_first",
-            ).to(FLOAT)
-            # return normed * weight + bias
-            tl.store(
-                out_rows + cols_0 * out_col_0 + cols_1 * out_col_1,
-                narrow(normed * weight + bias, out_ptr.dtype.element_ty),
-                mask=in_cols,
-            )
+    blocks = tl.cdiv(COLS_1, WIDTH)
+    for block in tl.range(0, tl.cdiv(COLS_0, HEIGHT) * blocks, num_stages=STAGES):
+        cols_0 = block // blocks * HEIGHT + lane_0
+        cols_1 = block % blocks * WIDTH + lane_1
+        in_cols = (cols_0 < COLS_0) & (cols_1 < COLS_1)
+
+        x = tl.load(
+            x_rows + cols_0 * x_col_0 + cols_1 * x_col_1,
+            mask=in_cols,
+            other=0.0,
+            eviction_policy="evict_first",
+        ).to(FLOAT)
+        normed = (x - row_mean) * rstd
+        weight = tl.load(
+            weight_rows + cols_0 * weight_col_0 + cols_1 * weight_col_1,
+            mask=in_cols,
+            other=0.0,
+            eviction_policy="evict_first",
+        ).to(FLOAT)
+        bias = tl.load(
+            bias_rows + cols_0 * bias_col_0 + cols_1 * bias_col_1,
+            mask=in_cols,
+            other=0.0,
+            eviction_policy="evict_first",
+        ).to(FLOAT)
+        # return normed * weight + bias
+        tl.store(
+            out_rows + cols_0 * out_col_0 + cols_1 * out_col_1,
+            narrow(normed * weight + bias, out_ptr.dtype.element_ty),
+            mask=in_cols,
+            cache_modifier=".cs",
+        )
 
 
 @triton.jit
@@ -500,6 +388,7 @@ def _groupnorm_partial(
     eps,
     LANES: tl.constexpr,
     VECTOR: tl.constexpr,
+    STAGES: tl.constexpr,
     SPLITS: tl.constexpr,
     CHUNK: tl.constexpr,
     INT: tl.constexpr,
@@ -509,7 +398,7 @@ def _groupnorm_partial(
     split = tl.program_id(0) % SPLITS
     rows = (tl.program_id(0) // SPLITS).to(INT) + tl.arange(0, 1)[:, None]
     stop = tl.minimum((split + 1) * CHUNK, COLS_1)
-    lane = tl.arange(0, LANES)[:, None] * VECTOR + tl.arange(0, VECTOR)[None, :]
+    lane = (tl.arange(0, LANES)[:, None] * VECTOR + tl.arange(0, VECTOR)[None, :]).to(INT)
     row_2 = rows % ROWS_2
     row_1 = rows // ROWS_2 % ROWS_1
     row_0 = rows // ROWS_2 // ROWS_1
@@ -517,23 +406,26 @@ def _groupnorm_partial(
 
     eps = scalar(eps, FLOAT)
 
-    mean = tl.full((LANES, 1), 0.0, FLOAT)
-    spread = tl.full((LANES, 1), 0.0, FLOAT)
+    shift = tl.full((LANES, 1), 0.0, FLOAT)
+    total = tl.full((LANES, 1), 0.0, FLOAT)
+    squares = tl.full((LANES, 1), 0.0, FLOAT)
     count = tl.full((LANES, 1), 0.0, FLOAT)
     cols_0 = 0
-    for start in range(split * CHUNK, stop, LANES * VECTOR):
+    for start in tl.range(split * CHUNK, stop, LANES * VECTOR, num_stages=STAGES):
         cols_1 = start + lane
         in_cols = cols_1 < stop
-        x = tl.load(
-            x_rows + cols_0 * x_col_0 + cols_1 * x_col_1,
-            mask=in_cols,
-            other=0.0,
-            eviction_policy="evict_last",
-        ).to(FLOAT)
-        # normed = (x - mean(x, (C, HW))) * rstd
-        mean, spread, count = welford_step(mean, spread, count, x, in_cols)
+        held = tl.minimum(
+            tl.maximum(stop - start - tl.arange(0, LANES)[:, None] * VECTOR, 0), VECTOR
+        )
+        begins = start == split * CHUNK
 
-    row_mean, row_spread, row_count = welford_end(mean, spread, count)
+        x = tl.load(x_rows + cols_0 * x_col_0 + cols_1 * x_col_1, mask=in_cols, other=0.0).to(FLOAT)
+        # normed = (x - mean(x, (C, HW))) * rstd
+        shift, total, squares, count = moments_step(
+            shift, total, squares, count, x, in_cols, held, begins
+        )
+
+    row_mean, row_spread, row_count = moments_end(shift, total, squares, count)
     tl.store(partial_mean_ptr + rows * SPLITS + split, row_mean)
     tl.store(partial_spread_ptr + rows * SPLITS + split, row_spread)
     tl.store(partial_count_ptr + rows * SPLITS + split, row_count)
@@ -578,6 +470,7 @@ def _groupnorm_finish(
     eps,
     LANES: tl.constexpr,
     VECTOR: tl.constexpr,
+    STAGES: tl.constexpr,
     SPLITS: tl.constexpr,
     CHUNK: tl.constexpr,
     BLOCK_S: tl.constexpr,
@@ -588,7 +481,8 @@ def _groupnorm_finish(
     split = tl.program_id(0) % SPLITS
     rows = (tl.program_id(0) // SPLITS).to(INT) + tl.arange(0, 1)[:, None]
     stop = tl.minimum((split + 1) * CHUNK, COLS_1)
-    lane = tl.arange(0, LANES)[:, None] * VECTOR + tl.arange(0, VECTOR)[None, :]
+    leads = rows * 0 + split == 0
+    lane = (tl.arange(0, LANES)[:, None] * VECTOR + tl.arange(0, VECTOR)[None, :]).to(INT)
     row_2 = rows % ROWS_2
     row_1 = rows // ROWS_2 % ROWS_1
     row_0 = rows // ROWS_2 // ROWS_1
@@ -603,39 +497,30 @@ def _groupnorm_finish(
     mean = tl.load(partial_mean_ptr + rows * SPLITS + splits, mask=splits < SPLITS, other=0.0)
     spread = tl.load(partial_spread_ptr + rows * SPLITS + splits, mask=splits < SPLITS, other=0.0)
     count = tl.load(partial_count_ptr + rows * SPLITS + splits, mask=splits < SPLITS, other=0.0)
-    row_mean, row_spread, row_count = welford_end(mean, spread, count)
+    row_mean, row_spread, row_count = moments_join(mean, spread, count)
     # rstd = rsqrt(variance(x, (C, HW)) + eps)
     rstd = tl.rsqrt(row_spread / (C * HW) + eps)
 
     cols_0 = 0
-    for start in range(split * CHUNK, stop, LANES * VECTOR):
+    for start in tl.range(split * CHUNK, stop, LANES * VECTOR, num_stages=STAGES):
         cols_1 = start + lane
         in_cols = cols_1 < stop
-        x = tl.load(
-            x_rows + cols_0 * x_col_0 + cols_1 * x_col_1,
-            mask=in_cols,
-            other=0.0,
-            eviction_policy="evict_last",
-        ).to(FLOAT)
+
+        x = tl.load(x_rows + cols_0 * x_col_0 + cols_1 * x_col_1, mask=in_cols, other=0.0).to(FLOAT)
         # normed = (x - mean(x, (C, HW))) * rstd
         normed = (x - row_mean) * rstd
         weight = tl.load(
-            weight_rows + cols_0 * weight_col_0 + cols_1 * weight_col_1,
-            mask=in_cols,
-            other=0.0,
-            eviction_policy="evict_last",
+            weight_rows + cols_0 * weight_col_0 + cols_1 * weight_col_1, mask=in_cols, other=0.0
         ).to(FLOAT)
         bias = tl.load(
-            bias_rows + cols_0 * bias_col_0 + cols_1 * bias_col_1,
-            mask=in_cols,
-            other=0.0,
-            eviction_policy="evict_last",
+            bias_rows + cols_0 * bias_col_0 + cols_1 * bias_col_1, mask=in_cols, other=0.0
         ).to(FLOAT)
         # return normed * weight + bias
         tl.store(
             out_rows + cols_0 * out_col_0 + cols_1 * out_col_1,
             narrow(normed * weight + bias, out_ptr.dtype.element_ty),
             mask=in_cols,
+            cache_modifier=".cs",
         )
 
 
@@ -644,13 +529,46 @@ def _plan(call: Call) -> Launch:
     rows = call.axes(("B", "G"), limit=3)
     cols = call.axes(("C", "HW"), limit=2)
     width = next_power_of_2(cols.sizes[0]) * next_power_of_2(cols.sizes[1])
-    if cols.sizes[0] == 1 and call.takes("split", splits_pay(call.target, rows.total, cols.total)):
-        config = call.choose(
-            LOOP_CONFIGS, lambda config: loop_cost(config, call.target, rows.total, cols.total)
+
+    def block_time(config: Config) -> float:
+        work = Work(reads=1, writes=1, flops=8, joins=4, held=2, held_wide=3)
+        return block_cost(config, call.target, work, call.element_size, rows.total, width)
+
+    block = least(call, BLOCK_CONFIGS, block_time)
+
+    def loop_time(config: Config) -> float:
+        work = Work(
+            reads=1, writes=1, flops=8.5, rereads=2, joins=2, passes=3, tiles=3, held=2, held_wide=3
         )
+        return loop_cost(config, call.target, work, call.element_size, rows.total, cols.total)
+
+    loop = least(call, LOOP_CONFIGS, loop_time)
+
+    def split_time(config: Config) -> float:
+        work = Work(
+            reads=1,
+            writes=1,
+            flops=10.875,
+            special=0.125,
+            rereads=1,
+            joins=2,
+            passes=2,
+            tiles=3,
+            held=2,
+            held_wide=3,
+        )
+        return split_cost(config, call.target, work, call.element_size, rows.total, cols.total)
+
+    split = least(call, LOOP_CONFIGS, split_time)
+    if cols.sizes[0] == 1 and call.takes("split", split < min(block, loop)):
+        config = call.choose(LOOP_CONFIGS, split_time)
         splits, chunk = split_row(call.target, rows.total, cols.total, config["TILE"])
         vector = max(1, 16 // call.element_size)
-        lanes = {"LANES": config["TILE"] // vector, "VECTOR": vector}
+        lanes = {
+            "LANES": config["TILE"] // vector,
+            "VECTOR": vector,
+            "STAGES": config["num_stages"],
+        }
         return Launch(
             Step(
                 _groupnorm_partial,
@@ -709,10 +627,9 @@ def _plan(call: Call) -> Launch:
                 "partial_count": ((rows.total, splits), call.float),
             },
         )
-    if call.takes("block", width <= WIDEST_BLOCK):
-        config = call.choose(
-            BLOCK_CONFIGS, lambda config: block_cost(config, call.target, rows.total, width)
-        )
+
+    if call.takes("block", block <= loop):
+        config = call.choose(BLOCK_CONFIGS, block_time)
         block_m = max(1, min(config["TILE"] // width, next_power_of_2(rows.total)))
         return Launch(
             Step(
@@ -744,10 +661,10 @@ def _plan(call: Call) -> Launch:
             )
         )
 
-    config = call.choose(
-        LOOP_CONFIGS, lambda config: loop_cost(config, call.target, rows.total, cols.total)
-    )
+    config = call.choose(LOOP_CONFIGS, loop_time)
     vector = max(1, 16 // call.element_size)
+    lanes = {"LANES": config["TILE"] // vector, "VECTOR": vector, "STAGES": config["num_stages"]}
+    lanes["WIDTH"] = min(config["TILE"], max(vector, next_power_of_2(cols.sizes[1])))
     return Launch(
         Step(
             _groupnorm_loop,
@@ -769,7 +686,7 @@ def _plan(call: Call) -> Launch:
                 *cols.strides("out"),
             ),
             params=("eps",),
-            constants={"LANES": config["TILE"] // vector, "VECTOR": vector},
+            constants=lanes,
             config=config,
         )
     )

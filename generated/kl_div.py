@@ -1,8 +1,12 @@
 """Kullback-Leibler divergence KL(p || q) of each row; q is given by its logarithms.
 
-Built by tilegen 0.1.0 from specs/kl_div.py (spec f3089e94, templates 950bbb1d).
+Built by tilegen 0.1.0 from specs/kl_div.py (spec f3089e94, templates 68306224).
 Rebuild with `tilegen build`; edits are overwritten.
 
+Traffic: 2*M*N*e + 4*M bytes (e: bytes of an element)
+Work: 6*M*N flops, M*N of them exponentials, roots and quotients
+Bound: memory on every target
+Eager PyTorch: 6 kernels, 6.5 times the bytes
 """
 
 import torch
@@ -12,269 +16,126 @@ import triton.language as tl
 from ._runtime import (
     Call,
     Config,
-    Kernel,
     Launch,
     Op,
     Operand,
     Output,
     Step,
     Variant,
+    Work,
     block_cost,
+    by_class,
     cdiv,
-    fold,
+    least,
     loop_cost,
-    minimum,
     narrow,
     next_power_of_2,
+    split_cost,
     split_row,
-    splits_pay,
     widen,
 )
 
-#: Columns that one program holds in registers; wider rows are swept block by block.
-WIDEST_BLOCK = 32768
+_BLOCK_1 = (
+    Config(TILE=2048, num_warps=4),  # at most 32 B shared
+    Config(TILE=4096, num_warps=8),  # at most 64 B shared
+    Config(TILE=8192, num_warps=8),  # at most 128 B shared
+    Config(TILE=8192, num_warps=16),  # at most 128 B shared
+    Config(TILE=16384, num_warps=8),  # at most 256 B shared
+    Config(TILE=32768, num_warps=16),  # at most 512 B shared
+)
+_BLOCK_2 = (
+    Config(TILE=1024, num_warps=4),  # at most 32 B shared
+    Config(TILE=1024, num_warps=8),  # at most 32 B shared
+    Config(TILE=4096, num_warps=8),  # at most 128 B shared
+    Config(TILE=4096, num_warps=16),  # at most 128 B shared
+    Config(TILE=8192, num_warps=4),  # at most 256 B shared
+    Config(TILE=16384, num_warps=8),  # at most 512 B shared
+)
+_BLOCK_3 = (
+    Config(TILE=1024, num_warps=1),  # at most 128 B shared
+    Config(TILE=1024, num_warps=4),  # at most 128 B shared
+    Config(TILE=1024, num_warps=8),  # at most 128 B shared
+    Config(TILE=4096, num_warps=4),  # at most 512 B shared
+    Config(TILE=4096, num_warps=8),  # at most 512 B shared
+    Config(TILE=8192, num_warps=8),  # at most 1024 B shared
+)
+_BLOCK_4 = (
+    Config(TILE=4096, num_warps=2),  # at most 64 B shared
+    Config(TILE=4096, num_warps=4),  # at most 64 B shared
+    Config(TILE=4096, num_warps=8),  # at most 64 B shared
+    Config(TILE=8192, num_warps=4),  # at most 128 B shared
+    Config(TILE=16384, num_warps=4),  # at most 256 B shared
+    Config(TILE=16384, num_warps=8),  # at most 256 B shared
+)
+#: Whole rows in registers, TILE elements to a program; by architecture class and element size in bytes.
+BLOCK_CONFIGS = by_class(
+    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2), _BLOCK_1),
+    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (4,), _BLOCK_2),
+    (
+        ("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120", "gfx90a", "gfx942", "gfx950"),
+        (8,),
+        _BLOCK_3,
+    ),
+    (("gfx90a", "gfx942", "gfx950"), (1, 2, 4), _BLOCK_4),
+)
 
-#: Configs of the block kernels.
-BLOCK_CONFIGS = {
-    ("sm_80", 2): (
-        Config(TILE=1024, num_warps=2),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-        Config(TILE=32768, num_warps=16),  # 0 B shared
-    ),
-    ("sm_80", 4): (
-        Config(TILE=1024, num_warps=2),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-        Config(TILE=32768, num_warps=16),  # 0 B shared
-    ),
-    ("sm_90", 2): (
-        Config(TILE=1024, num_warps=2),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-        Config(TILE=32768, num_warps=16),  # 0 B shared
-    ),
-    ("sm_90", 4): (
-        Config(TILE=1024, num_warps=2),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-        Config(TILE=32768, num_warps=16),  # 0 B shared
-    ),
-    ("sm_100", 2): (
-        Config(TILE=1024, num_warps=2),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-        Config(TILE=32768, num_warps=16),  # 0 B shared
-    ),
-    ("sm_100", 4): (
-        Config(TILE=1024, num_warps=2),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-        Config(TILE=32768, num_warps=16),  # 0 B shared
-    ),
-    ("sm_89", 2): (
-        Config(TILE=1024, num_warps=2),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-        Config(TILE=32768, num_warps=16),  # 0 B shared
-    ),
-    ("sm_89", 4): (
-        Config(TILE=1024, num_warps=2),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-        Config(TILE=32768, num_warps=16),  # 0 B shared
-    ),
-    ("sm_86", 2): (
-        Config(TILE=1024, num_warps=2),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-        Config(TILE=32768, num_warps=16),  # 0 B shared
-    ),
-    ("sm_86", 4): (
-        Config(TILE=1024, num_warps=2),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-        Config(TILE=32768, num_warps=16),  # 0 B shared
-    ),
-    ("sm_120", 2): (
-        Config(TILE=1024, num_warps=2),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-        Config(TILE=32768, num_warps=16),  # 0 B shared
-    ),
-    ("sm_120", 4): (
-        Config(TILE=1024, num_warps=2),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-        Config(TILE=32768, num_warps=16),  # 0 B shared
-    ),
-    ("gfx90a", 2): (
-        Config(TILE=1024, num_warps=2),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-        Config(TILE=32768, num_warps=16),  # 0 B shared
-    ),
-    ("gfx90a", 4): (
-        Config(TILE=1024, num_warps=2),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-        Config(TILE=32768, num_warps=16),  # 0 B shared
-    ),
-    ("gfx942", 2): (
-        Config(TILE=1024, num_warps=2),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-        Config(TILE=32768, num_warps=16),  # 0 B shared
-    ),
-    ("gfx942", 4): (
-        Config(TILE=1024, num_warps=2),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-        Config(TILE=32768, num_warps=16),  # 0 B shared
-    ),
-    ("gfx950", 2): (
-        Config(TILE=1024, num_warps=2),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-        Config(TILE=32768, num_warps=16),  # 0 B shared
-    ),
-    ("gfx950", 4): (
-        Config(TILE=1024, num_warps=2),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-        Config(TILE=32768, num_warps=16),  # 0 B shared
-    ),
-}
-
-#: Configs of the loop kernels.
-LOOP_CONFIGS = {
-    ("sm_80", 2): (
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-    ),
-    ("sm_80", 4): (
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-    ),
-    ("sm_90", 2): (
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-    ),
-    ("sm_90", 4): (
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-    ),
-    ("sm_100", 2): (
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-    ),
-    ("sm_100", 4): (
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-    ),
-    ("sm_89", 2): (
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-    ),
-    ("sm_89", 4): (
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-    ),
-    ("sm_86", 2): (
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-    ),
-    ("sm_86", 4): (
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-    ),
-    ("sm_120", 2): (
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-    ),
-    ("sm_120", 4): (
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-    ),
-    ("gfx90a", 2): (
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-    ),
-    ("gfx90a", 4): (
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-    ),
-    ("gfx942", 2): (
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-    ),
-    ("gfx942", 4): (
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-    ),
-    ("gfx950", 2): (
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-    ),
-    ("gfx950", 4): (
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-    ),
-}
+_LOOP_1 = (
+    Config(TILE=2048, num_warps=4, num_stages=1),  # at most 1024 B shared
+    Config(TILE=2048, num_warps=4, num_stages=4),  # 24576 B shared
+    Config(TILE=2048, num_warps=8, num_stages=4),  # 24576 B shared
+    Config(TILE=4096, num_warps=4, num_stages=1),  # at most 2048 B shared
+    Config(TILE=8192, num_warps=8, num_stages=4),  # 98304 B shared
+    Config(TILE=16384, num_warps=8, num_stages=1),  # at most 8192 B shared
+)
+_LOOP_2 = (
+    Config(TILE=2048, num_warps=4, num_stages=1),  # at most 2048 B shared
+    Config(TILE=2048, num_warps=4, num_stages=2),  # 16384 B shared
+    Config(TILE=2048, num_warps=8, num_stages=4),  # 49152 B shared
+    Config(TILE=4096, num_warps=8, num_stages=4),  # 98304 B shared
+    Config(TILE=8192, num_warps=8, num_stages=1),  # at most 8192 B shared
+    Config(TILE=16384, num_warps=8, num_stages=1),  # at most 16384 B shared
+)
+_LOOP_3 = (
+    Config(TILE=2048, num_warps=4, num_stages=1),  # at most 8192 B shared
+    Config(TILE=2048, num_warps=4, num_stages=2),  # 32768 B shared
+    Config(TILE=2048, num_warps=8, num_stages=2),  # 32768 B shared
+    Config(TILE=2048, num_warps=8, num_stages=4),  # 98304 B shared
+    Config(TILE=4096, num_warps=8, num_stages=1),  # at most 16384 B shared
+    Config(TILE=8192, num_warps=8, num_stages=1),  # at most 32768 B shared
+)
+_LOOP_4 = (
+    Config(TILE=4096, num_warps=4, num_stages=1),  # at most 2048 B shared
+    Config(TILE=4096, num_warps=4, num_stages=2),  # 16384 B shared
+    Config(TILE=8192, num_warps=8, num_stages=1),  # at most 4096 B shared
+    Config(TILE=16384, num_warps=8, num_stages=1),  # at most 8192 B shared
+    Config(TILE=32768, num_warps=8, num_stages=1),  # at most 16384 B shared
+    Config(TILE=32768, num_warps=8, num_stages=2),  # 131072 B shared
+)
+_LOOP_5 = (
+    Config(TILE=2048, num_warps=4, num_stages=1),  # at most 2048 B shared
+    Config(TILE=2048, num_warps=4, num_stages=2),  # 16384 B shared
+    Config(TILE=4096, num_warps=4, num_stages=1),  # at most 4096 B shared
+    Config(TILE=8192, num_warps=8, num_stages=1),  # at most 8192 B shared
+    Config(TILE=16384, num_warps=8, num_stages=1),  # at most 16384 B shared
+    Config(TILE=16384, num_warps=8, num_stages=2),  # 131072 B shared
+)
+_LOOP_6 = (
+    Config(TILE=2048, num_warps=4, num_stages=1),  # at most 8192 B shared
+    Config(TILE=2048, num_warps=4, num_stages=2),  # 32768 B shared
+    Config(TILE=4096, num_warps=8, num_stages=1),  # at most 16384 B shared
+    Config(TILE=8192, num_warps=8, num_stages=1),  # at most 32768 B shared
+    Config(TILE=8192, num_warps=8, num_stages=2),  # 131072 B shared
+    Config(TILE=16384, num_warps=8, num_stages=1),  # at most 65536 B shared
+)
+#: Sweeps over one row, TILE elements at a time; by architecture class and element size in bytes.
+LOOP_CONFIGS = by_class(
+    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2), _LOOP_1),
+    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (4,), _LOOP_2),
+    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _LOOP_3),
+    (("gfx90a", "gfx942", "gfx950"), (1, 2), _LOOP_4),
+    (("gfx90a", "gfx942", "gfx950"), (4,), _LOOP_5),
+    (("gfx90a", "gfx942", "gfx950"), (8,), _LOOP_6),
+)
 
 
 @triton.jit
@@ -314,15 +175,8 @@ def _kl_div_block(
     log_q_rows = log_q_ptr + row_0 * log_q_row_0 + row_1 * log_q_row_1 + row_2 * log_q_row_2
     out_rows = out_ptr + row_0 * out_row_0 + row_1 * out_row_1 + row_2 * out_row_2
 
-    p = tl.load(
-        p_rows + cols * p_col, mask=in_rows & in_cols, other=0.0, eviction_policy="evict_first"
-    ).to(FLOAT)
-    log_q = tl.load(
-        log_q_rows + cols * log_q_col,
-        mask=in_rows & in_cols,
-        other=0.0,
-        eviction_policy="evict_first",
-    ).to(FLOAT)
+    p = tl.load(p_rows + cols * p_col, mask=in_rows & in_cols, other=0.0).to(FLOAT)
+    log_q = tl.load(log_q_rows + cols * log_q_col, mask=in_rows & in_cols, other=0.0).to(FLOAT)
     # term = where(p == 0.0, 0.0, p * (log(p) - log_q))
     term = tl.where(p == 0.0, 0.0, p * (tl.log(p) - log_q))
     # return sum(term)
@@ -352,12 +206,13 @@ def _kl_div_loop(
     out_row_2,
     LANES: tl.constexpr,
     VECTOR: tl.constexpr,
+    STAGES: tl.constexpr,
     INT: tl.constexpr,
     FLOAT: tl.constexpr,
 ):
     """A program goes over one row once, block by block."""
     rows = tl.program_id(0).to(INT) + tl.arange(0, 1)[:, None]
-    lane = tl.arange(0, LANES)[:, None] * VECTOR + tl.arange(0, VECTOR)[None, :]
+    lane = (tl.arange(0, LANES)[:, None] * VECTOR + tl.arange(0, VECTOR)[None, :]).to(INT)
     row_2 = rows % ROWS_2
     row_1 = rows // ROWS_2 % ROWS_1
     row_0 = rows // ROWS_2 // ROWS_1
@@ -366,15 +221,12 @@ def _kl_div_loop(
     out_rows = out_ptr + row_0 * out_row_0 + row_1 * out_row_1 + row_2 * out_row_2
 
     total = tl.full((LANES, 1), 0.0, FLOAT)
-    for start in range(0, N, LANES * VECTOR):
+    for start in tl.range(0, N, LANES * VECTOR, num_stages=STAGES):
         cols = start + lane
         in_cols = cols < N
-        p = tl.load(
-            p_rows + cols * p_col, mask=in_cols, other=0.0, eviction_policy="evict_first"
-        ).to(FLOAT)
-        log_q = tl.load(
-            log_q_rows + cols * log_q_col, mask=in_cols, other=0.0, eviction_policy="evict_first"
-        ).to(FLOAT)
+
+        p = tl.load(p_rows + cols * p_col, mask=in_cols, other=0.0).to(FLOAT)
+        log_q = tl.load(log_q_rows + cols * log_q_col, mask=in_cols, other=0.0).to(FLOAT)
         # term = where(p == 0.0, 0.0, p * (log(p) - log_q))
         term = tl.where(p == 0.0, 0.0, p * (tl.log(p) - log_q))
         # return sum(term)
@@ -404,6 +256,7 @@ def _kl_div_partial(
     log_q_col,
     LANES: tl.constexpr,
     VECTOR: tl.constexpr,
+    STAGES: tl.constexpr,
     SPLITS: tl.constexpr,
     CHUNK: tl.constexpr,
     INT: tl.constexpr,
@@ -413,7 +266,7 @@ def _kl_div_partial(
     split = tl.program_id(0) % SPLITS
     rows = (tl.program_id(0) // SPLITS).to(INT) + tl.arange(0, 1)[:, None]
     stop = tl.minimum((split + 1) * CHUNK, N)
-    lane = tl.arange(0, LANES)[:, None] * VECTOR + tl.arange(0, VECTOR)[None, :]
+    lane = (tl.arange(0, LANES)[:, None] * VECTOR + tl.arange(0, VECTOR)[None, :]).to(INT)
     row_2 = rows % ROWS_2
     row_1 = rows // ROWS_2 % ROWS_1
     row_0 = rows // ROWS_2 // ROWS_1
@@ -421,15 +274,12 @@ def _kl_div_partial(
     log_q_rows = log_q_ptr + row_0 * log_q_row_0 + row_1 * log_q_row_1 + row_2 * log_q_row_2
 
     total = tl.full((LANES, 1), 0.0, FLOAT)
-    for start in range(split * CHUNK, stop, LANES * VECTOR):
+    for start in tl.range(split * CHUNK, stop, LANES * VECTOR, num_stages=STAGES):
         cols = start + lane
         in_cols = cols < stop
-        p = tl.load(
-            p_rows + cols * p_col, mask=in_cols, other=0.0, eviction_policy="evict_last"
-        ).to(FLOAT)
-        log_q = tl.load(
-            log_q_rows + cols * log_q_col, mask=in_cols, other=0.0, eviction_policy="evict_last"
-        ).to(FLOAT)
+
+        p = tl.load(p_rows + cols * p_col, mask=in_cols, other=0.0).to(FLOAT)
+        log_q = tl.load(log_q_rows + cols * log_q_col, mask=in_cols, other=0.0).to(FLOAT)
         # term = where(p == 0.0, 0.0, p * (log(p) - log_q))
         term = tl.where(p == 0.0, 0.0, p * (tl.log(p) - log_q))
         # return sum(term)
@@ -475,13 +325,37 @@ def _plan(call: Call) -> Launch:
     rows = call.axes(("M",), limit=3)
     cols = call.axes(("N",), limit=1)
     width = next_power_of_2(cols.total)
-    if call.takes("split", splits_pay(call.target, rows.total, cols.total)):
-        config = call.choose(
-            LOOP_CONFIGS, lambda config: loop_cost(config, call.target, rows.total, cols.total)
+
+    def block_time(config: Config) -> float:
+        work = Work(reads=2, writes=0, flops=6, special=1, joins=1, held_wide=2)
+        return block_cost(config, call.target, work, call.element_size, rows.total, width)
+
+    block = least(call, BLOCK_CONFIGS, block_time)
+
+    def loop_time(config: Config) -> float:
+        work = Work(
+            reads=2, writes=0, flops=6.25, special=1, joins=1, tiles=2, held=1.125, held_wide=2.25
         )
+        return loop_cost(config, call.target, work, call.element_size, rows.total, cols.total)
+
+    loop = least(call, LOOP_CONFIGS, loop_time)
+
+    def split_time(config: Config) -> float:
+        work = Work(
+            reads=2, writes=0, flops=6.25, special=1, joins=2, tiles=2, held=1.125, held_wide=2.25
+        )
+        return split_cost(config, call.target, work, call.element_size, rows.total, cols.total)
+
+    split = least(call, LOOP_CONFIGS, split_time)
+    if call.takes("split", split < min(block, loop)):
+        config = call.choose(LOOP_CONFIGS, split_time)
         splits, chunk = split_row(call.target, rows.total, cols.total, config["TILE"])
         vector = max(1, 16 // call.element_size)
-        lanes = {"LANES": config["TILE"] // vector, "VECTOR": vector}
+        lanes = {
+            "LANES": config["TILE"] // vector,
+            "VECTOR": vector,
+            "STAGES": config["num_stages"],
+        }
         return Launch(
             Step(
                 _kl_div_partial,
@@ -511,10 +385,9 @@ def _plan(call: Call) -> Launch:
                 "partial_total": ((rows.total, splits), call.float),
             },
         )
-    if call.takes("block", width <= WIDEST_BLOCK):
-        config = call.choose(
-            BLOCK_CONFIGS, lambda config: block_cost(config, call.target, rows.total, width)
-        )
+
+    if call.takes("block", block <= loop):
+        config = call.choose(BLOCK_CONFIGS, block_time)
         block_m = max(1, min(config["TILE"] // width, next_power_of_2(rows.total)))
         return Launch(
             Step(
@@ -536,10 +409,9 @@ def _plan(call: Call) -> Launch:
             )
         )
 
-    config = call.choose(
-        LOOP_CONFIGS, lambda config: loop_cost(config, call.target, rows.total, cols.total)
-    )
+    config = call.choose(LOOP_CONFIGS, loop_time)
     vector = max(1, 16 // call.element_size)
+    lanes = {"LANES": config["TILE"] // vector, "VECTOR": vector, "STAGES": config["num_stages"]}
     return Launch(
         Step(
             _kl_div_loop,
@@ -555,7 +427,7 @@ def _plan(call: Call) -> Launch:
                 cols.strides("log_q")[0],
                 *rows.strides("out"),
             ),
-            constants={"LANES": config["TILE"] // vector, "VECTOR": vector},
+            constants=lanes,
             config=config,
         )
     )

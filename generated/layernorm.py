@@ -1,8 +1,12 @@
 """Normalise each row to mean 0 and variance 1 (Ba et al., arXiv:1607.06450).
 
-Built by tilegen 0.1.0 from specs/layernorm.py (spec 93853039, templates 950bbb1d).
+Built by tilegen 0.1.0 from specs/layernorm.py (spec 93853039, templates 68306224).
 Rebuild with `tilegen build`; edits are overwritten.
 
+Traffic: 2*M*N*e + N*e bytes (e: bytes of an element)
+Work: 7*M*N + 4*M flops, 3*M of them exponentials, roots and quotients
+Bound: memory on every target
+Eager PyTorch: 7 kernels, 4.0 times the bytes
 """
 
 import torch
@@ -12,7 +16,6 @@ import triton.language as tl
 from ._runtime import (
     Call,
     Config,
-    Kernel,
     Launch,
     Op,
     Operand,
@@ -20,265 +23,128 @@ from ._runtime import (
     Param,
     Step,
     Variant,
+    Work,
     block_cost,
+    by_class,
     cdiv,
-    fold,
+    least,
     loop_cost,
-    minimum,
+    moments_end,
+    moments_join,
+    moments_step,
     narrow,
     next_power_of_2,
     scalar,
+    split_cost,
     split_row,
-    splits_pay,
-    welford_end,
-    welford_step,
     widen,
 )
 
-#: Columns that one program holds in registers; wider rows are swept block by block.
-WIDEST_BLOCK = 32768
+_BLOCK_1 = (
+    Config(TILE=512, num_warps=1),  # at most 1024 B shared
+    Config(TILE=2048, num_warps=2),  # at most 4096 B shared
+    Config(TILE=4096, num_warps=2),  # at most 8192 B shared
+    Config(TILE=4096, num_warps=8),  # at most 8192 B shared
+    Config(TILE=8192, num_warps=4),  # at most 16384 B shared
+    Config(TILE=16384, num_warps=8),  # at most 32768 B shared
+)
+_BLOCK_2 = (
+    Config(TILE=1024, num_warps=1),  # at most 4096 B shared
+    Config(TILE=1024, num_warps=4),  # at most 4096 B shared
+    Config(TILE=1024, num_warps=8),  # at most 4096 B shared
+    Config(TILE=4096, num_warps=4),  # at most 16384 B shared
+    Config(TILE=4096, num_warps=8),  # at most 16384 B shared
+    Config(TILE=8192, num_warps=8),  # at most 32768 B shared
+)
+#: Whole rows in registers, TILE elements to a program; by architecture class and element size in bytes.
+BLOCK_CONFIGS = by_class(
+    (
+        ("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120", "gfx90a", "gfx942", "gfx950"),
+        (1, 2, 4),
+        _BLOCK_1,
+    ),
+    (
+        ("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120", "gfx90a", "gfx942", "gfx950"),
+        (8,),
+        _BLOCK_2,
+    ),
+)
 
-#: Configs of the block kernels.
-BLOCK_CONFIGS = {
-    ("sm_80", 2): (
-        Config(TILE=1024, num_warps=2),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-        Config(TILE=32768, num_warps=16),  # 0 B shared
-    ),
-    ("sm_80", 4): (
-        Config(TILE=1024, num_warps=2),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-        Config(TILE=32768, num_warps=16),  # 0 B shared
-    ),
-    ("sm_90", 2): (
-        Config(TILE=1024, num_warps=2),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-        Config(TILE=32768, num_warps=16),  # 0 B shared
-    ),
-    ("sm_90", 4): (
-        Config(TILE=1024, num_warps=2),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-        Config(TILE=32768, num_warps=16),  # 0 B shared
-    ),
-    ("sm_100", 2): (
-        Config(TILE=1024, num_warps=2),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-        Config(TILE=32768, num_warps=16),  # 0 B shared
-    ),
-    ("sm_100", 4): (
-        Config(TILE=1024, num_warps=2),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-        Config(TILE=32768, num_warps=16),  # 0 B shared
-    ),
-    ("sm_89", 2): (
-        Config(TILE=1024, num_warps=2),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-        Config(TILE=32768, num_warps=16),  # 0 B shared
-    ),
-    ("sm_89", 4): (
-        Config(TILE=1024, num_warps=2),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-        Config(TILE=32768, num_warps=16),  # 0 B shared
-    ),
-    ("sm_86", 2): (
-        Config(TILE=1024, num_warps=2),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-        Config(TILE=32768, num_warps=16),  # 0 B shared
-    ),
-    ("sm_86", 4): (
-        Config(TILE=1024, num_warps=2),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-        Config(TILE=32768, num_warps=16),  # 0 B shared
-    ),
-    ("sm_120", 2): (
-        Config(TILE=1024, num_warps=2),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-        Config(TILE=32768, num_warps=16),  # 0 B shared
-    ),
-    ("sm_120", 4): (
-        Config(TILE=1024, num_warps=2),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-        Config(TILE=32768, num_warps=16),  # 0 B shared
-    ),
-    ("gfx90a", 2): (
-        Config(TILE=1024, num_warps=2),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-        Config(TILE=32768, num_warps=16),  # 0 B shared
-    ),
-    ("gfx90a", 4): (
-        Config(TILE=1024, num_warps=2),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-        Config(TILE=32768, num_warps=16),  # 0 B shared
-    ),
-    ("gfx942", 2): (
-        Config(TILE=1024, num_warps=2),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-        Config(TILE=32768, num_warps=16),  # 0 B shared
-    ),
-    ("gfx942", 4): (
-        Config(TILE=1024, num_warps=2),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-        Config(TILE=32768, num_warps=16),  # 0 B shared
-    ),
-    ("gfx950", 2): (
-        Config(TILE=1024, num_warps=2),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-        Config(TILE=32768, num_warps=16),  # 0 B shared
-    ),
-    ("gfx950", 4): (
-        Config(TILE=1024, num_warps=2),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-        Config(TILE=32768, num_warps=16),  # 0 B shared
-    ),
-}
-
-#: Configs of the loop kernels.
-LOOP_CONFIGS = {
-    ("sm_80", 2): (
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-    ),
-    ("sm_80", 4): (
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-    ),
-    ("sm_90", 2): (
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-    ),
-    ("sm_90", 4): (
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-    ),
-    ("sm_100", 2): (
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-    ),
-    ("sm_100", 4): (
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-    ),
-    ("sm_89", 2): (
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-    ),
-    ("sm_89", 4): (
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-    ),
-    ("sm_86", 2): (
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-    ),
-    ("sm_86", 4): (
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-    ),
-    ("sm_120", 2): (
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-    ),
-    ("sm_120", 4): (
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-    ),
-    ("gfx90a", 2): (
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-    ),
-    ("gfx90a", 4): (
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-    ),
-    ("gfx942", 2): (
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-    ),
-    ("gfx942", 4): (
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-    ),
-    ("gfx950", 2): (
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-    ),
-    ("gfx950", 4): (
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-    ),
-}
+_LOOP_1 = (
+    Config(TILE=2048, num_warps=4, num_stages=4),  # 18432 B shared
+    Config(TILE=2048, num_warps=8, num_stages=4),  # 18432 B shared
+    Config(TILE=4096, num_warps=8, num_stages=4),  # 36864 B shared
+    Config(TILE=8192, num_warps=4, num_stages=1),  # at most 2048 B shared
+    Config(TILE=8192, num_warps=8, num_stages=4),  # 73728 B shared
+    Config(TILE=16384, num_warps=8, num_stages=1),  # at most 4096 B shared
+)
+_LOOP_2 = (
+    Config(TILE=2048, num_warps=4, num_stages=4),  # 36864 B shared
+    Config(TILE=4096, num_warps=8, num_stages=2),  # 24576 B shared
+    Config(TILE=4096, num_warps=8, num_stages=4),  # 73728 B shared
+    Config(TILE=8192, num_warps=4, num_stages=1),  # at most 4096 B shared
+    Config(TILE=16384, num_warps=8, num_stages=1),  # at most 8192 B shared
+    Config(TILE=16384, num_warps=8, num_stages=2),  # 98304 B shared
+)
+_LOOP_3 = (
+    Config(TILE=2048, num_warps=4, num_stages=2),  # 24576 B shared
+    Config(TILE=2048, num_warps=8, num_stages=2),  # 24576 B shared
+    Config(TILE=2048, num_warps=8, num_stages=4),  # 73728 B shared
+    Config(TILE=8192, num_warps=8, num_stages=1),  # at most 8192 B shared
+    Config(TILE=8192, num_warps=8, num_stages=2),  # 98304 B shared
+    Config(TILE=16384, num_warps=8, num_stages=1),  # at most 16384 B shared
+)
+_LOOP_4 = (
+    Config(TILE=2048, num_warps=4, num_stages=1),  # at most 8192 B shared
+    Config(TILE=2048, num_warps=8, num_stages=2),  # 49152 B shared
+    Config(TILE=4096, num_warps=4, num_stages=1),  # at most 16384 B shared
+    Config(TILE=4096, num_warps=8, num_stages=2),  # 98304 B shared
+    Config(TILE=4096, num_warps=32, num_stages=2),  # 98304 B shared
+    Config(TILE=8192, num_warps=8, num_stages=1),  # at most 32768 B shared
+)
+_LOOP_5 = (
+    Config(TILE=4096, num_warps=4, num_stages=2),  # 12288 B shared
+    Config(TILE=8192, num_warps=4, num_stages=1),  # at most 2048 B shared
+    Config(TILE=8192, num_warps=8, num_stages=1),  # at most 2048 B shared
+    Config(TILE=16384, num_warps=8, num_stages=2),  # 49152 B shared
+    Config(TILE=32768, num_warps=8, num_stages=1),  # at most 8192 B shared
+    Config(TILE=32768, num_warps=8, num_stages=2),  # 98304 B shared
+)
+_LOOP_6 = (
+    Config(TILE=4096, num_warps=8, num_stages=2),  # 24576 B shared
+    Config(TILE=8192, num_warps=8, num_stages=1),  # at most 4096 B shared
+    Config(TILE=8192, num_warps=8, num_stages=2),  # 49152 B shared
+    Config(TILE=16384, num_warps=8, num_stages=1),  # at most 8192 B shared
+    Config(TILE=16384, num_warps=8, num_stages=2),  # 98304 B shared
+    Config(TILE=32768, num_warps=8, num_stages=1),  # at most 16384 B shared
+)
+_LOOP_7 = (
+    Config(TILE=4096, num_warps=4, num_stages=1),  # at most 4096 B shared
+    Config(TILE=4096, num_warps=16, num_stages=2),  # 49152 B shared
+    Config(TILE=8192, num_warps=8, num_stages=1),  # at most 8192 B shared
+    Config(TILE=8192, num_warps=8, num_stages=2),  # 98304 B shared
+    Config(TILE=16384, num_warps=8, num_stages=1),  # at most 16384 B shared
+    Config(TILE=32768, num_warps=8, num_stages=1),  # at most 32768 B shared
+)
+_LOOP_8 = (
+    Config(TILE=2048, num_warps=4, num_stages=1),  # at most 8192 B shared
+    Config(TILE=4096, num_warps=4, num_stages=1),  # at most 16384 B shared
+    Config(TILE=4096, num_warps=8, num_stages=1),  # at most 16384 B shared
+    Config(TILE=4096, num_warps=8, num_stages=2),  # 98304 B shared
+    Config(TILE=8192, num_warps=8, num_stages=1),  # at most 32768 B shared
+    Config(TILE=16384, num_warps=8, num_stages=1),  # at most 65536 B shared
+)
+#: Sweeps over one row, TILE elements at a time; by architecture class and element size in bytes.
+LOOP_CONFIGS = by_class(
+    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (1,), _LOOP_1),
+    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (2,), _LOOP_2),
+    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (4,), _LOOP_3),
+    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _LOOP_4),
+    (("gfx90a", "gfx942", "gfx950"), (1,), _LOOP_5),
+    (("gfx90a", "gfx942", "gfx950"), (2,), _LOOP_6),
+    (("gfx90a", "gfx942", "gfx950"), (4,), _LOOP_7),
+    (("gfx90a", "gfx942", "gfx950"), (8,), _LOOP_8),
+)
 
 
 @triton.jit
@@ -318,12 +184,10 @@ def _layernorm_block(
 
     eps = scalar(eps, FLOAT)
 
-    x = tl.load(
-        x_rows + cols * x_col, mask=in_rows & in_cols, other=0.0, eviction_policy="evict_first"
-    ).to(FLOAT)
+    x = tl.load(x_rows + cols * x_col, mask=in_rows & in_cols, other=0.0).to(FLOAT)
     # y = (x - mean(x)) * rstd * weight
     row_sum = tl.sum(x, axis=1, keep_dims=True)
-    casts = tl.cast(N, FLOAT)
+    rounded = tl.cast(N, FLOAT)
     row_mean = row_sum / N
     centred = x - row_mean
     row_sum_2 = tl.sum(tl.where(in_cols, centred * centred, 0.0), axis=1, keep_dims=True)
@@ -357,12 +221,13 @@ def _layernorm_loop(
     eps,
     LANES: tl.constexpr,
     VECTOR: tl.constexpr,
+    STAGES: tl.constexpr,
     INT: tl.constexpr,
     FLOAT: tl.constexpr,
 ):
-    """A program goes over one row 2 times, block by block."""
+    """A program goes over one row 3 times, block by block."""
     rows = tl.program_id(0).to(INT) + tl.arange(0, 1)[:, None]
-    lane = tl.arange(0, LANES)[:, None] * VECTOR + tl.arange(0, VECTOR)[None, :]
+    lane = (tl.arange(0, LANES)[:, None] * VECTOR + tl.arange(0, VECTOR)[None, :]).to(INT)
     row_2 = rows % ROWS_2
     row_1 = rows // ROWS_2 % ROWS_1
     row_0 = rows // ROWS_2 // ROWS_1
@@ -371,26 +236,43 @@ def _layernorm_loop(
 
     eps = scalar(eps, FLOAT)
 
-    mean = tl.full((LANES, 1), 0.0, FLOAT)
-    spread = tl.full((LANES, 1), 0.0, FLOAT)
-    count = tl.full((LANES, 1), 0.0, FLOAT)
-    for start in range(0, N, LANES * VECTOR):
+    total = tl.full((LANES, 1), 0.0, FLOAT)
+    for start in tl.range(0, N, LANES * VECTOR, num_stages=STAGES):
         cols = start + lane
         in_cols = cols < N
+
         x = tl.load(
             x_rows + cols * x_col, mask=in_cols, other=0.0, eviction_policy="evict_last"
         ).to(FLOAT)
         # y = (x - mean(x)) * rstd * weight
-        mean, spread, count = welford_step(mean, spread, count, x, in_cols)
+        total = total + tl.sum(x, axis=1, keep_dims=True)
 
-    row_mean, row_spread, row_count = welford_end(mean, spread, count)
+    row_sum = tl.sum(total, axis=0, keep_dims=True)
 
-    # rstd = rsqrt(variance(x) + eps)
-    rstd = tl.rsqrt(row_spread / N + eps)
+    row_mean = row_sum / N
 
-    for start in range(0, N, LANES * VECTOR):
+    total_2 = tl.full((LANES, 1), 0.0, FLOAT)
+    for start in tl.range(0, N, LANES * VECTOR, num_stages=STAGES):
         cols = start + lane
         in_cols = cols < N
+
+        x = tl.load(
+            x_rows + cols * x_col, mask=in_cols, other=0.0, eviction_policy="evict_last"
+        ).to(FLOAT)
+        centred = x - row_mean
+        total_2 = total_2 + tl.sum(
+            tl.where(in_cols, centred * centred, 0.0), axis=1, keep_dims=True
+        )
+
+    row_sum_2 = tl.sum(total_2, axis=0, keep_dims=True)
+
+    # rstd = rsqrt(variance(x) + eps)
+    rstd = tl.rsqrt(row_sum_2 / N + eps)
+
+    for start in tl.range(0, N, LANES * VECTOR, num_stages=STAGES):
+        cols = start + lane
+        in_cols = cols < N
+
         x = tl.load(
             x_rows + cols * x_col, mask=in_cols, other=0.0, eviction_policy="evict_first"
         ).to(FLOAT)
@@ -398,7 +280,12 @@ def _layernorm_loop(
             weight_ptr + cols * weight_col, mask=in_cols, other=0.0, eviction_policy="evict_last"
         ).to(FLOAT)
         y = (x - row_mean) * rstd * weight
-        tl.store(y_rows + cols * y_col, narrow(y, y_ptr.dtype.element_ty), mask=in_cols)
+        tl.store(
+            y_rows + cols * y_col,
+            narrow(y, y_ptr.dtype.element_ty),
+            mask=in_cols,
+            cache_modifier=".cs",
+        )
 
 
 @triton.jit
@@ -418,6 +305,7 @@ def _layernorm_partial(
     eps,
     LANES: tl.constexpr,
     VECTOR: tl.constexpr,
+    STAGES: tl.constexpr,
     SPLITS: tl.constexpr,
     CHUNK: tl.constexpr,
     INT: tl.constexpr,
@@ -427,7 +315,7 @@ def _layernorm_partial(
     split = tl.program_id(0) % SPLITS
     rows = (tl.program_id(0) // SPLITS).to(INT) + tl.arange(0, 1)[:, None]
     stop = tl.minimum((split + 1) * CHUNK, N)
-    lane = tl.arange(0, LANES)[:, None] * VECTOR + tl.arange(0, VECTOR)[None, :]
+    lane = (tl.arange(0, LANES)[:, None] * VECTOR + tl.arange(0, VECTOR)[None, :]).to(INT)
     row_2 = rows % ROWS_2
     row_1 = rows // ROWS_2 % ROWS_1
     row_0 = rows // ROWS_2 // ROWS_1
@@ -435,19 +323,25 @@ def _layernorm_partial(
 
     eps = scalar(eps, FLOAT)
 
-    mean = tl.full((LANES, 1), 0.0, FLOAT)
-    spread = tl.full((LANES, 1), 0.0, FLOAT)
+    shift = tl.full((LANES, 1), 0.0, FLOAT)
+    total = tl.full((LANES, 1), 0.0, FLOAT)
+    squares = tl.full((LANES, 1), 0.0, FLOAT)
     count = tl.full((LANES, 1), 0.0, FLOAT)
-    for start in range(split * CHUNK, stop, LANES * VECTOR):
+    for start in tl.range(split * CHUNK, stop, LANES * VECTOR, num_stages=STAGES):
         cols = start + lane
         in_cols = cols < stop
-        x = tl.load(
-            x_rows + cols * x_col, mask=in_cols, other=0.0, eviction_policy="evict_last"
-        ).to(FLOAT)
-        # y = (x - mean(x)) * rstd * weight
-        mean, spread, count = welford_step(mean, spread, count, x, in_cols)
+        held = tl.minimum(
+            tl.maximum(stop - start - tl.arange(0, LANES)[:, None] * VECTOR, 0), VECTOR
+        )
+        begins = start == split * CHUNK
 
-    row_mean, row_spread, row_count = welford_end(mean, spread, count)
+        x = tl.load(x_rows + cols * x_col, mask=in_cols, other=0.0).to(FLOAT)
+        # y = (x - mean(x)) * rstd * weight
+        shift, total, squares, count = moments_step(
+            shift, total, squares, count, x, in_cols, held, begins
+        )
+
+    row_mean, row_spread, row_count = moments_end(shift, total, squares, count)
     tl.store(partial_mean_ptr + rows * SPLITS + split, row_mean)
     tl.store(partial_spread_ptr + rows * SPLITS + split, row_spread)
     tl.store(partial_count_ptr + rows * SPLITS + split, row_count)
@@ -477,6 +371,7 @@ def _layernorm_finish(
     eps,
     LANES: tl.constexpr,
     VECTOR: tl.constexpr,
+    STAGES: tl.constexpr,
     SPLITS: tl.constexpr,
     CHUNK: tl.constexpr,
     BLOCK_S: tl.constexpr,
@@ -487,7 +382,8 @@ def _layernorm_finish(
     split = tl.program_id(0) % SPLITS
     rows = (tl.program_id(0) // SPLITS).to(INT) + tl.arange(0, 1)[:, None]
     stop = tl.minimum((split + 1) * CHUNK, N)
-    lane = tl.arange(0, LANES)[:, None] * VECTOR + tl.arange(0, VECTOR)[None, :]
+    leads = rows * 0 + split == 0
+    lane = (tl.arange(0, LANES)[:, None] * VECTOR + tl.arange(0, VECTOR)[None, :]).to(INT)
     row_2 = rows % ROWS_2
     row_1 = rows // ROWS_2 % ROWS_1
     row_0 = rows // ROWS_2 // ROWS_1
@@ -500,22 +396,24 @@ def _layernorm_finish(
     mean = tl.load(partial_mean_ptr + rows * SPLITS + splits, mask=splits < SPLITS, other=0.0)
     spread = tl.load(partial_spread_ptr + rows * SPLITS + splits, mask=splits < SPLITS, other=0.0)
     count = tl.load(partial_count_ptr + rows * SPLITS + splits, mask=splits < SPLITS, other=0.0)
-    row_mean, row_spread, row_count = welford_end(mean, spread, count)
+    row_mean, row_spread, row_count = moments_join(mean, spread, count)
     # rstd = rsqrt(variance(x) + eps)
     rstd = tl.rsqrt(row_spread / N + eps)
 
-    for start in range(split * CHUNK, stop, LANES * VECTOR):
+    for start in tl.range(split * CHUNK, stop, LANES * VECTOR, num_stages=STAGES):
         cols = start + lane
         in_cols = cols < stop
-        x = tl.load(
-            x_rows + cols * x_col, mask=in_cols, other=0.0, eviction_policy="evict_last"
-        ).to(FLOAT)
-        weight = tl.load(
-            weight_ptr + cols * weight_col, mask=in_cols, other=0.0, eviction_policy="evict_last"
-        ).to(FLOAT)
+
+        x = tl.load(x_rows + cols * x_col, mask=in_cols, other=0.0).to(FLOAT)
+        weight = tl.load(weight_ptr + cols * weight_col, mask=in_cols, other=0.0).to(FLOAT)
         # y = (x - mean(x)) * rstd * weight
         y = (x - row_mean) * rstd * weight
-        tl.store(y_rows + cols * y_col, narrow(y, y_ptr.dtype.element_ty), mask=in_cols)
+        tl.store(
+            y_rows + cols * y_col,
+            narrow(y, y_ptr.dtype.element_ty),
+            mask=in_cols,
+            cache_modifier=".cs",
+        )
 
 
 @triton.jit
@@ -557,12 +455,10 @@ def _layernorm_bias_block(
 
     eps = scalar(eps, FLOAT)
 
-    x = tl.load(
-        x_rows + cols * x_col, mask=in_rows & in_cols, other=0.0, eviction_policy="evict_first"
-    ).to(FLOAT)
+    x = tl.load(x_rows + cols * x_col, mask=in_rows & in_cols, other=0.0).to(FLOAT)
     # y = (x - mean(x)) * rstd * weight
     row_sum = tl.sum(x, axis=1, keep_dims=True)
-    casts = tl.cast(N, FLOAT)
+    rounded = tl.cast(N, FLOAT)
     row_mean = row_sum / N
     centred = x - row_mean
     row_sum_2 = tl.sum(tl.where(in_cols, centred * centred, 0.0), axis=1, keep_dims=True)
@@ -576,8 +472,8 @@ def _layernorm_bias_block(
         bias_ptr + cols * bias_col, mask=in_cols, other=0.0, eviction_policy="evict_last"
     ).to(FLOAT)
     # y = y + bias
-    y_2 = y + bias
-    tl.store(y_rows + cols * y_col, narrow(y_2, y_ptr.dtype.element_ty), mask=in_rows & in_cols)
+    y = y + bias
+    tl.store(y_rows + cols * y_col, narrow(y, y_ptr.dtype.element_ty), mask=in_rows & in_cols)
 
 
 @triton.jit
@@ -603,12 +499,13 @@ def _layernorm_bias_loop(
     eps,
     LANES: tl.constexpr,
     VECTOR: tl.constexpr,
+    STAGES: tl.constexpr,
     INT: tl.constexpr,
     FLOAT: tl.constexpr,
 ):
-    """A program goes over one row 2 times, block by block."""
+    """A program goes over one row 3 times, block by block."""
     rows = tl.program_id(0).to(INT) + tl.arange(0, 1)[:, None]
-    lane = tl.arange(0, LANES)[:, None] * VECTOR + tl.arange(0, VECTOR)[None, :]
+    lane = (tl.arange(0, LANES)[:, None] * VECTOR + tl.arange(0, VECTOR)[None, :]).to(INT)
     row_2 = rows % ROWS_2
     row_1 = rows // ROWS_2 % ROWS_1
     row_0 = rows // ROWS_2 // ROWS_1
@@ -617,26 +514,43 @@ def _layernorm_bias_loop(
 
     eps = scalar(eps, FLOAT)
 
-    mean = tl.full((LANES, 1), 0.0, FLOAT)
-    spread = tl.full((LANES, 1), 0.0, FLOAT)
-    count = tl.full((LANES, 1), 0.0, FLOAT)
-    for start in range(0, N, LANES * VECTOR):
+    total = tl.full((LANES, 1), 0.0, FLOAT)
+    for start in tl.range(0, N, LANES * VECTOR, num_stages=STAGES):
         cols = start + lane
         in_cols = cols < N
+
         x = tl.load(
             x_rows + cols * x_col, mask=in_cols, other=0.0, eviction_policy="evict_last"
         ).to(FLOAT)
         # y = (x - mean(x)) * rstd * weight
-        mean, spread, count = welford_step(mean, spread, count, x, in_cols)
+        total = total + tl.sum(x, axis=1, keep_dims=True)
 
-    row_mean, row_spread, row_count = welford_end(mean, spread, count)
+    row_sum = tl.sum(total, axis=0, keep_dims=True)
 
-    # rstd = rsqrt(variance(x) + eps)
-    rstd = tl.rsqrt(row_spread / N + eps)
+    row_mean = row_sum / N
 
-    for start in range(0, N, LANES * VECTOR):
+    total_2 = tl.full((LANES, 1), 0.0, FLOAT)
+    for start in tl.range(0, N, LANES * VECTOR, num_stages=STAGES):
         cols = start + lane
         in_cols = cols < N
+
+        x = tl.load(
+            x_rows + cols * x_col, mask=in_cols, other=0.0, eviction_policy="evict_last"
+        ).to(FLOAT)
+        centred = x - row_mean
+        total_2 = total_2 + tl.sum(
+            tl.where(in_cols, centred * centred, 0.0), axis=1, keep_dims=True
+        )
+
+    row_sum_2 = tl.sum(total_2, axis=0, keep_dims=True)
+
+    # rstd = rsqrt(variance(x) + eps)
+    rstd = tl.rsqrt(row_sum_2 / N + eps)
+
+    for start in tl.range(0, N, LANES * VECTOR, num_stages=STAGES):
+        cols = start + lane
+        in_cols = cols < N
+
         x = tl.load(
             x_rows + cols * x_col, mask=in_cols, other=0.0, eviction_policy="evict_first"
         ).to(FLOAT)
@@ -648,8 +562,13 @@ def _layernorm_bias_loop(
             bias_ptr + cols * bias_col, mask=in_cols, other=0.0, eviction_policy="evict_last"
         ).to(FLOAT)
         # y = y + bias
-        y_2 = y + bias
-        tl.store(y_rows + cols * y_col, narrow(y_2, y_ptr.dtype.element_ty), mask=in_cols)
+        y = y + bias
+        tl.store(
+            y_rows + cols * y_col,
+            narrow(y, y_ptr.dtype.element_ty),
+            mask=in_cols,
+            cache_modifier=".cs",
+        )
 
 
 @triton.jit
@@ -669,6 +588,7 @@ def _layernorm_bias_partial(
     eps,
     LANES: tl.constexpr,
     VECTOR: tl.constexpr,
+    STAGES: tl.constexpr,
     SPLITS: tl.constexpr,
     CHUNK: tl.constexpr,
     INT: tl.constexpr,
@@ -678,7 +598,7 @@ def _layernorm_bias_partial(
     split = tl.program_id(0) % SPLITS
     rows = (tl.program_id(0) // SPLITS).to(INT) + tl.arange(0, 1)[:, None]
     stop = tl.minimum((split + 1) * CHUNK, N)
-    lane = tl.arange(0, LANES)[:, None] * VECTOR + tl.arange(0, VECTOR)[None, :]
+    lane = (tl.arange(0, LANES)[:, None] * VECTOR + tl.arange(0, VECTOR)[None, :]).to(INT)
     row_2 = rows % ROWS_2
     row_1 = rows // ROWS_2 % ROWS_1
     row_0 = rows // ROWS_2 // ROWS_1
@@ -686,19 +606,25 @@ def _layernorm_bias_partial(
 
     eps = scalar(eps, FLOAT)
 
-    mean = tl.full((LANES, 1), 0.0, FLOAT)
-    spread = tl.full((LANES, 1), 0.0, FLOAT)
+    shift = tl.full((LANES, 1), 0.0, FLOAT)
+    total = tl.full((LANES, 1), 0.0, FLOAT)
+    squares = tl.full((LANES, 1), 0.0, FLOAT)
     count = tl.full((LANES, 1), 0.0, FLOAT)
-    for start in range(split * CHUNK, stop, LANES * VECTOR):
+    for start in tl.range(split * CHUNK, stop, LANES * VECTOR, num_stages=STAGES):
         cols = start + lane
         in_cols = cols < stop
-        x = tl.load(
-            x_rows + cols * x_col, mask=in_cols, other=0.0, eviction_policy="evict_last"
-        ).to(FLOAT)
-        # y = (x - mean(x)) * rstd * weight
-        mean, spread, count = welford_step(mean, spread, count, x, in_cols)
+        held = tl.minimum(
+            tl.maximum(stop - start - tl.arange(0, LANES)[:, None] * VECTOR, 0), VECTOR
+        )
+        begins = start == split * CHUNK
 
-    row_mean, row_spread, row_count = welford_end(mean, spread, count)
+        x = tl.load(x_rows + cols * x_col, mask=in_cols, other=0.0).to(FLOAT)
+        # y = (x - mean(x)) * rstd * weight
+        shift, total, squares, count = moments_step(
+            shift, total, squares, count, x, in_cols, held, begins
+        )
+
+    row_mean, row_spread, row_count = moments_end(shift, total, squares, count)
     tl.store(partial_mean_ptr + rows * SPLITS + split, row_mean)
     tl.store(partial_spread_ptr + rows * SPLITS + split, row_spread)
     tl.store(partial_count_ptr + rows * SPLITS + split, row_count)
@@ -730,6 +656,7 @@ def _layernorm_bias_finish(
     eps,
     LANES: tl.constexpr,
     VECTOR: tl.constexpr,
+    STAGES: tl.constexpr,
     SPLITS: tl.constexpr,
     CHUNK: tl.constexpr,
     BLOCK_S: tl.constexpr,
@@ -740,7 +667,8 @@ def _layernorm_bias_finish(
     split = tl.program_id(0) % SPLITS
     rows = (tl.program_id(0) // SPLITS).to(INT) + tl.arange(0, 1)[:, None]
     stop = tl.minimum((split + 1) * CHUNK, N)
-    lane = tl.arange(0, LANES)[:, None] * VECTOR + tl.arange(0, VECTOR)[None, :]
+    leads = rows * 0 + split == 0
+    lane = (tl.arange(0, LANES)[:, None] * VECTOR + tl.arange(0, VECTOR)[None, :]).to(INT)
     row_2 = rows % ROWS_2
     row_1 = rows // ROWS_2 % ROWS_1
     row_0 = rows // ROWS_2 // ROWS_1
@@ -753,27 +681,27 @@ def _layernorm_bias_finish(
     mean = tl.load(partial_mean_ptr + rows * SPLITS + splits, mask=splits < SPLITS, other=0.0)
     spread = tl.load(partial_spread_ptr + rows * SPLITS + splits, mask=splits < SPLITS, other=0.0)
     count = tl.load(partial_count_ptr + rows * SPLITS + splits, mask=splits < SPLITS, other=0.0)
-    row_mean, row_spread, row_count = welford_end(mean, spread, count)
+    row_mean, row_spread, row_count = moments_join(mean, spread, count)
     # rstd = rsqrt(variance(x) + eps)
     rstd = tl.rsqrt(row_spread / N + eps)
 
-    for start in range(split * CHUNK, stop, LANES * VECTOR):
+    for start in tl.range(split * CHUNK, stop, LANES * VECTOR, num_stages=STAGES):
         cols = start + lane
         in_cols = cols < stop
-        x = tl.load(
-            x_rows + cols * x_col, mask=in_cols, other=0.0, eviction_policy="evict_last"
-        ).to(FLOAT)
-        weight = tl.load(
-            weight_ptr + cols * weight_col, mask=in_cols, other=0.0, eviction_policy="evict_last"
-        ).to(FLOAT)
+
+        x = tl.load(x_rows + cols * x_col, mask=in_cols, other=0.0).to(FLOAT)
+        weight = tl.load(weight_ptr + cols * weight_col, mask=in_cols, other=0.0).to(FLOAT)
         # y = (x - mean(x)) * rstd * weight
         y = (x - row_mean) * rstd * weight
-        bias = tl.load(
-            bias_ptr + cols * bias_col, mask=in_cols, other=0.0, eviction_policy="evict_last"
-        ).to(FLOAT)
+        bias = tl.load(bias_ptr + cols * bias_col, mask=in_cols, other=0.0).to(FLOAT)
         # y = y + bias
-        y_2 = y + bias
-        tl.store(y_rows + cols * y_col, narrow(y_2, y_ptr.dtype.element_ty), mask=in_cols)
+        y = y + bias
+        tl.store(
+            y_rows + cols * y_col,
+            narrow(y, y_ptr.dtype.element_ty),
+            mask=in_cols,
+            cache_modifier=".cs",
+        )
 
 
 def _plan(call: Call) -> Launch:
@@ -781,13 +709,53 @@ def _plan(call: Call) -> Launch:
     rows = call.axes(("M",), limit=3)
     cols = call.axes(("N",), limit=1)
     width = next_power_of_2(cols.total)
-    if call.takes("split", splits_pay(call.target, rows.total, cols.total)):
-        config = call.choose(
-            LOOP_CONFIGS, lambda config: loop_cost(config, call.target, rows.total, cols.total)
+
+    def block_time(config: Config) -> float:
+        work = Work(reads=1, writes=1, flops=7, joins=2, held=1.5, held_wide=2)
+        return block_cost(config, call.target, work, call.element_size, rows.total, width)
+
+    block = least(call, BLOCK_CONFIGS, block_time)
+
+    def loop_time(config: Config) -> float:
+        work = Work(
+            reads=1,
+            writes=1,
+            flops=7.5,
+            rereads=2,
+            joins=2,
+            passes=3,
+            tiles=2,
+            held=1.125,
+            held_wide=2,
         )
+        return loop_cost(config, call.target, work, call.element_size, rows.total, cols.total)
+
+    loop = least(call, LOOP_CONFIGS, loop_time)
+
+    def split_time(config: Config) -> float:
+        work = Work(
+            reads=1,
+            writes=1,
+            flops=9.875,
+            special=0.125,
+            rereads=1,
+            joins=2,
+            passes=2,
+            tiles=2,
+            held_wide=2,
+        )
+        return split_cost(config, call.target, work, call.element_size, rows.total, cols.total)
+
+    split = least(call, LOOP_CONFIGS, split_time)
+    if call.takes("split", split < min(block, loop)):
+        config = call.choose(LOOP_CONFIGS, split_time)
         splits, chunk = split_row(call.target, rows.total, cols.total, config["TILE"])
         vector = max(1, 16 // call.element_size)
-        lanes = {"LANES": config["TILE"] // vector, "VECTOR": vector}
+        lanes = {
+            "LANES": config["TILE"] // vector,
+            "VECTOR": vector,
+            "STAGES": config["num_stages"],
+        }
         return Launch(
             Step(
                 _layernorm_partial,
@@ -833,10 +801,9 @@ def _plan(call: Call) -> Launch:
                 "partial_count": ((rows.total, splits), call.float),
             },
         )
-    if call.takes("block", width <= WIDEST_BLOCK):
-        config = call.choose(
-            BLOCK_CONFIGS, lambda config: block_cost(config, call.target, rows.total, width)
-        )
+
+    if call.takes("block", block <= loop):
+        config = call.choose(BLOCK_CONFIGS, block_time)
         block_m = max(1, min(config["TILE"] // width, next_power_of_2(rows.total)))
         return Launch(
             Step(
@@ -859,10 +826,9 @@ def _plan(call: Call) -> Launch:
             )
         )
 
-    config = call.choose(
-        LOOP_CONFIGS, lambda config: loop_cost(config, call.target, rows.total, cols.total)
-    )
+    config = call.choose(LOOP_CONFIGS, loop_time)
     vector = max(1, 16 // call.element_size)
+    lanes = {"LANES": config["TILE"] // vector, "VECTOR": vector, "STAGES": config["num_stages"]}
     return Launch(
         Step(
             _layernorm_loop,
@@ -879,7 +845,7 @@ def _plan(call: Call) -> Launch:
                 cols.strides("y")[0],
             ),
             params=("eps",),
-            constants={"LANES": config["TILE"] // vector, "VECTOR": vector},
+            constants=lanes,
             config=config,
         )
     )
@@ -890,13 +856,46 @@ def _plan_bias(call: Call) -> Launch:
     rows = call.axes(("M",), limit=3)
     cols = call.axes(("N",), limit=1)
     width = next_power_of_2(cols.total)
-    if call.takes("split", splits_pay(call.target, rows.total, cols.total)):
-        config = call.choose(
-            LOOP_CONFIGS, lambda config: loop_cost(config, call.target, rows.total, cols.total)
+
+    def block_time(config: Config) -> float:
+        work = Work(reads=1, writes=1, flops=8, joins=2, held=2, held_wide=2)
+        return block_cost(config, call.target, work, call.element_size, rows.total, width)
+
+    block = least(call, BLOCK_CONFIGS, block_time)
+
+    def loop_time(config: Config) -> float:
+        work = Work(
+            reads=1, writes=1, flops=8.5, rereads=2, joins=2, passes=3, tiles=3, held=2, held_wide=2
         )
+        return loop_cost(config, call.target, work, call.element_size, rows.total, cols.total)
+
+    loop = least(call, LOOP_CONFIGS, loop_time)
+
+    def split_time(config: Config) -> float:
+        work = Work(
+            reads=1,
+            writes=1,
+            flops=10.875,
+            special=0.125,
+            rereads=1,
+            joins=2,
+            passes=2,
+            tiles=3,
+            held=2,
+            held_wide=2,
+        )
+        return split_cost(config, call.target, work, call.element_size, rows.total, cols.total)
+
+    split = least(call, LOOP_CONFIGS, split_time)
+    if call.takes("split", split < min(block, loop)):
+        config = call.choose(LOOP_CONFIGS, split_time)
         splits, chunk = split_row(call.target, rows.total, cols.total, config["TILE"])
         vector = max(1, 16 // call.element_size)
-        lanes = {"LANES": config["TILE"] // vector, "VECTOR": vector}
+        lanes = {
+            "LANES": config["TILE"] // vector,
+            "VECTOR": vector,
+            "STAGES": config["num_stages"],
+        }
         return Launch(
             Step(
                 _layernorm_bias_partial,
@@ -951,10 +950,9 @@ def _plan_bias(call: Call) -> Launch:
                 "partial_count": ((rows.total, splits), call.float),
             },
         )
-    if call.takes("block", width <= WIDEST_BLOCK):
-        config = call.choose(
-            BLOCK_CONFIGS, lambda config: block_cost(config, call.target, rows.total, width)
-        )
+
+    if call.takes("block", block <= loop):
+        config = call.choose(BLOCK_CONFIGS, block_time)
         block_m = max(1, min(config["TILE"] // width, next_power_of_2(rows.total)))
         return Launch(
             Step(
@@ -978,10 +976,9 @@ def _plan_bias(call: Call) -> Launch:
             )
         )
 
-    config = call.choose(
-        LOOP_CONFIGS, lambda config: loop_cost(config, call.target, rows.total, cols.total)
-    )
+    config = call.choose(LOOP_CONFIGS, loop_time)
     vector = max(1, 16 // call.element_size)
+    lanes = {"LANES": config["TILE"] // vector, "VECTOR": vector, "STAGES": config["num_stages"]}
     return Launch(
         Step(
             _layernorm_bias_loop,
@@ -999,7 +996,7 @@ def _plan_bias(call: Call) -> Launch:
                 cols.strides("y")[0],
             ),
             params=("eps",),
-            constants={"LANES": config["TILE"] // vector, "VECTOR": vector},
+            constants=lanes,
             config=config,
         )
     )

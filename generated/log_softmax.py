@@ -1,8 +1,12 @@
 """Logarithm of the softmax of each row, without forming the softmax.
 
-Built by tilegen 0.1.0 from specs/log_softmax.py (spec 9fe76509, templates 950bbb1d).
+Built by tilegen 0.1.0 from specs/log_softmax.py (spec 9fe76509, templates 68306224).
 Rebuild with `tilegen build`; edits are overwritten.
 
+Traffic: 2*M*N*e bytes (e: bytes of an element)
+Work: 5*M*N + 6*M flops, M*N + M of them exponentials, roots and quotients
+Bound: memory on every target
+Eager PyTorch: 2 kernels, 1.5 times the bytes
 """
 
 import torch
@@ -12,272 +16,126 @@ import triton.language as tl
 from ._runtime import (
     Call,
     Config,
-    Kernel,
     Launch,
     Op,
     Operand,
     Output,
     Step,
     Variant,
+    Work,
     block_cost,
+    by_class,
     cdiv,
-    fold,
+    exp,
+    least,
     logsumexp_end,
     logsumexp_step,
     loop_cost,
-    minimum,
     nan_max,
     narrow,
     next_power_of_2,
+    split_cost,
     split_row,
-    splits_pay,
     widen,
 )
 
-#: Columns that one program holds in registers; wider rows are swept block by block.
-WIDEST_BLOCK = 32768
+_BLOCK_1 = (
+    Config(TILE=2048, num_warps=4),  # at most 64 B shared
+    Config(TILE=4096, num_warps=4),  # at most 128 B shared
+    Config(TILE=4096, num_warps=8),  # at most 128 B shared
+    Config(TILE=8192, num_warps=8),  # at most 256 B shared
+    Config(TILE=16384, num_warps=8),  # at most 512 B shared
+    Config(TILE=32768, num_warps=16),  # at most 1024 B shared
+)
+_BLOCK_2 = (
+    Config(TILE=1024, num_warps=4),  # at most 128 B shared
+    Config(TILE=1024, num_warps=8),  # at most 128 B shared
+    Config(TILE=4096, num_warps=8),  # at most 512 B shared
+    Config(TILE=4096, num_warps=16),  # at most 512 B shared
+    Config(TILE=8192, num_warps=4),  # at most 1024 B shared
+    Config(TILE=16384, num_warps=8),  # at most 2048 B shared
+)
+_BLOCK_3 = (
+    Config(TILE=4096, num_warps=2),  # at most 64 B shared
+    Config(TILE=4096, num_warps=4),  # at most 64 B shared
+    Config(TILE=4096, num_warps=8),  # at most 64 B shared
+    Config(TILE=8192, num_warps=4),  # at most 128 B shared
+    Config(TILE=16384, num_warps=4),  # at most 256 B shared
+    Config(TILE=16384, num_warps=8),  # at most 256 B shared
+)
+_BLOCK_4 = (
+    Config(TILE=512, num_warps=2),  # at most 32 B shared
+    Config(TILE=1024, num_warps=1),  # at most 64 B shared
+    Config(TILE=4096, num_warps=4),  # at most 256 B shared
+    Config(TILE=4096, num_warps=8),  # at most 256 B shared
+    Config(TILE=8192, num_warps=4),  # at most 512 B shared
+    Config(TILE=8192, num_warps=8),  # at most 512 B shared
+)
+#: Whole rows in registers, TILE elements to a program; by architecture class and element size in bytes.
+BLOCK_CONFIGS = by_class(
+    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2, 4), _BLOCK_1),
+    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _BLOCK_2),
+    (("gfx90a", "gfx942", "gfx950"), (1, 2, 4), _BLOCK_3),
+    (("gfx90a", "gfx942", "gfx950"), (8,), _BLOCK_4),
+)
 
-#: Configs of the block kernels.
-BLOCK_CONFIGS = {
-    ("sm_80", 2): (
-        Config(TILE=1024, num_warps=2),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-        Config(TILE=32768, num_warps=16),  # 0 B shared
-    ),
-    ("sm_80", 4): (
-        Config(TILE=1024, num_warps=2),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-        Config(TILE=32768, num_warps=16),  # 0 B shared
-    ),
-    ("sm_90", 2): (
-        Config(TILE=1024, num_warps=2),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-        Config(TILE=32768, num_warps=16),  # 0 B shared
-    ),
-    ("sm_90", 4): (
-        Config(TILE=1024, num_warps=2),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-        Config(TILE=32768, num_warps=16),  # 0 B shared
-    ),
-    ("sm_100", 2): (
-        Config(TILE=1024, num_warps=2),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-        Config(TILE=32768, num_warps=16),  # 0 B shared
-    ),
-    ("sm_100", 4): (
-        Config(TILE=1024, num_warps=2),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-        Config(TILE=32768, num_warps=16),  # 0 B shared
-    ),
-    ("sm_89", 2): (
-        Config(TILE=1024, num_warps=2),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-        Config(TILE=32768, num_warps=16),  # 0 B shared
-    ),
-    ("sm_89", 4): (
-        Config(TILE=1024, num_warps=2),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-        Config(TILE=32768, num_warps=16),  # 0 B shared
-    ),
-    ("sm_86", 2): (
-        Config(TILE=1024, num_warps=2),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-        Config(TILE=32768, num_warps=16),  # 0 B shared
-    ),
-    ("sm_86", 4): (
-        Config(TILE=1024, num_warps=2),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-        Config(TILE=32768, num_warps=16),  # 0 B shared
-    ),
-    ("sm_120", 2): (
-        Config(TILE=1024, num_warps=2),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-        Config(TILE=32768, num_warps=16),  # 0 B shared
-    ),
-    ("sm_120", 4): (
-        Config(TILE=1024, num_warps=2),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-        Config(TILE=32768, num_warps=16),  # 0 B shared
-    ),
-    ("gfx90a", 2): (
-        Config(TILE=1024, num_warps=2),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-        Config(TILE=32768, num_warps=16),  # 0 B shared
-    ),
-    ("gfx90a", 4): (
-        Config(TILE=1024, num_warps=2),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-        Config(TILE=32768, num_warps=16),  # 0 B shared
-    ),
-    ("gfx942", 2): (
-        Config(TILE=1024, num_warps=2),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-        Config(TILE=32768, num_warps=16),  # 0 B shared
-    ),
-    ("gfx942", 4): (
-        Config(TILE=1024, num_warps=2),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-        Config(TILE=32768, num_warps=16),  # 0 B shared
-    ),
-    ("gfx950", 2): (
-        Config(TILE=1024, num_warps=2),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-        Config(TILE=32768, num_warps=16),  # 0 B shared
-    ),
-    ("gfx950", 4): (
-        Config(TILE=1024, num_warps=2),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-        Config(TILE=32768, num_warps=16),  # 0 B shared
-    ),
-}
-
-#: Configs of the loop kernels.
-LOOP_CONFIGS = {
-    ("sm_80", 2): (
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-    ),
-    ("sm_80", 4): (
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-    ),
-    ("sm_90", 2): (
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-    ),
-    ("sm_90", 4): (
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-    ),
-    ("sm_100", 2): (
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-    ),
-    ("sm_100", 4): (
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-    ),
-    ("sm_89", 2): (
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-    ),
-    ("sm_89", 4): (
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-    ),
-    ("sm_86", 2): (
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-    ),
-    ("sm_86", 4): (
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-    ),
-    ("sm_120", 2): (
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-    ),
-    ("sm_120", 4): (
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-    ),
-    ("gfx90a", 2): (
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-    ),
-    ("gfx90a", 4): (
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-    ),
-    ("gfx942", 2): (
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-    ),
-    ("gfx942", 4): (
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-    ),
-    ("gfx950", 2): (
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-    ),
-    ("gfx950", 4): (
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-    ),
-}
+_LOOP_1 = (
+    Config(TILE=2048, num_warps=8, num_stages=4),  # 12288 B shared
+    Config(TILE=4096, num_warps=8, num_stages=1),  # at most 2048 B shared
+    Config(TILE=4096, num_warps=8, num_stages=4),  # 24576 B shared
+    Config(TILE=8192, num_warps=8, num_stages=1),  # at most 4096 B shared
+    Config(TILE=8192, num_warps=8, num_stages=4),  # 49152 B shared
+    Config(TILE=16384, num_warps=8, num_stages=1),  # at most 8192 B shared
+)
+_LOOP_2 = (
+    Config(TILE=2048, num_warps=4, num_stages=1),  # at most 2048 B shared
+    Config(TILE=2048, num_warps=4, num_stages=2),  # 8192 B shared
+    Config(TILE=2048, num_warps=8, num_stages=4),  # 24576 B shared
+    Config(TILE=4096, num_warps=32, num_stages=1),  # at most 4096 B shared
+    Config(TILE=8192, num_warps=8, num_stages=1),  # at most 8192 B shared
+    Config(TILE=8192, num_warps=8, num_stages=4),  # 98304 B shared
+)
+_LOOP_3 = (
+    Config(TILE=2048, num_warps=4, num_stages=1),  # at most 8192 B shared
+    Config(TILE=2048, num_warps=4, num_stages=4),  # 49152 B shared
+    Config(TILE=2048, num_warps=8, num_stages=4),  # 49152 B shared
+    Config(TILE=2048, num_warps=16, num_stages=1),  # at most 8192 B shared
+    Config(TILE=4096, num_warps=8, num_stages=1),  # at most 16384 B shared
+    Config(TILE=4096, num_warps=8, num_stages=4),  # 98304 B shared
+)
+_LOOP_4 = (
+    Config(TILE=4096, num_warps=8, num_stages=1),  # at most 2048 B shared
+    Config(TILE=8192, num_warps=4, num_stages=2),  # 16384 B shared
+    Config(TILE=8192, num_warps=8, num_stages=2),  # 16384 B shared
+    Config(TILE=16384, num_warps=8, num_stages=1),  # at most 8192 B shared
+    Config(TILE=16384, num_warps=16, num_stages=2),  # 32768 B shared
+    Config(TILE=32768, num_warps=8, num_stages=1),  # at most 16384 B shared
+)
+_LOOP_5 = (
+    Config(TILE=2048, num_warps=4, num_stages=1),  # at most 2048 B shared
+    Config(TILE=2048, num_warps=4, num_stages=2),  # 8192 B shared
+    Config(TILE=4096, num_warps=8, num_stages=1),  # at most 4096 B shared
+    Config(TILE=4096, num_warps=16, num_stages=1),  # at most 4096 B shared
+    Config(TILE=8192, num_warps=16, num_stages=1),  # at most 8192 B shared
+    Config(TILE=16384, num_warps=8, num_stages=1),  # at most 16384 B shared
+)
+_LOOP_6 = (
+    Config(TILE=2048, num_warps=4, num_stages=1),  # at most 8192 B shared
+    Config(TILE=2048, num_warps=8, num_stages=1),  # at most 8192 B shared
+    Config(TILE=4096, num_warps=8, num_stages=2),  # 32768 B shared
+    Config(TILE=4096, num_warps=16, num_stages=1),  # at most 16384 B shared
+    Config(TILE=4096, num_warps=16, num_stages=2),  # 32768 B shared
+    Config(TILE=8192, num_warps=8, num_stages=1),  # at most 32768 B shared
+)
+#: Sweeps over one row, TILE elements at a time; by architecture class and element size in bytes.
+LOOP_CONFIGS = by_class(
+    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2), _LOOP_1),
+    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (4,), _LOOP_2),
+    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _LOOP_3),
+    (("gfx90a", "gfx942", "gfx950"), (1, 2), _LOOP_4),
+    (("gfx90a", "gfx942", "gfx950"), (4,), _LOOP_5),
+    (("gfx90a", "gfx942", "gfx950"), (8,), _LOOP_6),
+)
 
 
 @triton.jit
@@ -312,16 +170,11 @@ def _log_softmax_block(
     x_rows = x_ptr + row_0 * x_row_0 + row_1 * x_row_1 + row_2 * x_row_2
     out_rows = out_ptr + row_0 * out_row_0 + row_1 * out_row_1 + row_2 * out_row_2
 
-    x = tl.load(
-        x_rows + cols * x_col,
-        mask=in_rows & in_cols,
-        other=float("-inf"),
-        eviction_policy="evict_first",
-    ).to(FLOAT)
+    x = tl.load(x_rows + cols * x_col, mask=in_rows & in_cols, other=float("-inf")).to(FLOAT)
     # lse = logsumexp(x)
     row_max = nan_max(x, 1)
     row_top = tl.where(row_max == float("-inf"), 0.0, row_max)
-    row_total = tl.sum(tl.exp(x - row_top), axis=1, keep_dims=True)
+    row_total = tl.sum(exp(x - row_top), axis=1, keep_dims=True)
     lse = tl.where(row_top == float("inf"), row_top, row_top + tl.log(row_total))
     # return x - lse
     tl.store(
@@ -347,12 +200,13 @@ def _log_softmax_loop(
     out_col,
     LANES: tl.constexpr,
     VECTOR: tl.constexpr,
+    STAGES: tl.constexpr,
     INT: tl.constexpr,
     FLOAT: tl.constexpr,
 ):
     """A program goes over one row 2 times, block by block."""
     rows = tl.program_id(0).to(INT) + tl.arange(0, 1)[:, None]
-    lane = tl.arange(0, LANES)[:, None] * VECTOR + tl.arange(0, VECTOR)[None, :]
+    lane = (tl.arange(0, LANES)[:, None] * VECTOR + tl.arange(0, VECTOR)[None, :]).to(INT)
     row_2 = rows % ROWS_2
     row_1 = rows // ROWS_2 % ROWS_1
     row_0 = rows // ROWS_2 // ROWS_1
@@ -361,12 +215,26 @@ def _log_softmax_loop(
 
     top = tl.full((LANES, 1), -3.4028234663852886e38, FLOAT)
     total = tl.full((LANES, 1), 0.0, FLOAT)
-    for start in range(0, N, LANES * VECTOR):
+    cols = lane
+    in_cols = cols < N
+    next_x = tl.load(
+        x_rows + cols * x_col, mask=in_cols, other=float("-inf"), eviction_policy="evict_last"
+    )
+
+    for start in tl.range(0, N, LANES * VECTOR, num_stages=STAGES):
         cols = start + lane
         in_cols = cols < N
-        x = tl.load(
-            x_rows + cols * x_col, mask=in_cols, other=float("-inf"), eviction_policy="evict_last"
-        ).to(FLOAT)
+        x = next_x.to(FLOAT)
+
+        next_cols = cols + LANES * VECTOR
+        in_next = next_cols < N
+        next_x = tl.load(
+            x_rows + next_cols * x_col,
+            mask=in_next,
+            other=float("-inf"),
+            eviction_policy="evict_last",
+        )
+
         # lse = logsumexp(x)
         top, total = logsumexp_step(top, total, x)
 
@@ -374,14 +242,20 @@ def _log_softmax_loop(
 
     lse = tl.where(row_top == float("inf"), row_top, row_top + tl.log(row_total))
 
-    for start in range(0, N, LANES * VECTOR):
+    for start in tl.range(0, N, LANES * VECTOR, num_stages=STAGES):
         cols = start + lane
         in_cols = cols < N
+
         x = tl.load(
             x_rows + cols * x_col, mask=in_cols, other=float("-inf"), eviction_policy="evict_first"
         ).to(FLOAT)
         # return x - lse
-        tl.store(out_rows + cols * out_col, narrow(x - lse, out_ptr.dtype.element_ty), mask=in_cols)
+        tl.store(
+            out_rows + cols * out_col,
+            narrow(x - lse, out_ptr.dtype.element_ty),
+            mask=in_cols,
+            cache_modifier=".cs",
+        )
 
 
 @triton.jit
@@ -399,6 +273,7 @@ def _log_softmax_partial(
     x_col,
     LANES: tl.constexpr,
     VECTOR: tl.constexpr,
+    STAGES: tl.constexpr,
     SPLITS: tl.constexpr,
     CHUNK: tl.constexpr,
     INT: tl.constexpr,
@@ -408,7 +283,7 @@ def _log_softmax_partial(
     split = tl.program_id(0) % SPLITS
     rows = (tl.program_id(0) // SPLITS).to(INT) + tl.arange(0, 1)[:, None]
     stop = tl.minimum((split + 1) * CHUNK, N)
-    lane = tl.arange(0, LANES)[:, None] * VECTOR + tl.arange(0, VECTOR)[None, :]
+    lane = (tl.arange(0, LANES)[:, None] * VECTOR + tl.arange(0, VECTOR)[None, :]).to(INT)
     row_2 = rows % ROWS_2
     row_1 = rows // ROWS_2 % ROWS_1
     row_0 = rows // ROWS_2 // ROWS_1
@@ -416,12 +291,11 @@ def _log_softmax_partial(
 
     top = tl.full((LANES, 1), -3.4028234663852886e38, FLOAT)
     total = tl.full((LANES, 1), 0.0, FLOAT)
-    for start in range(split * CHUNK, stop, LANES * VECTOR):
+    for start in tl.range(split * CHUNK, stop, LANES * VECTOR, num_stages=STAGES):
         cols = start + lane
         in_cols = cols < stop
-        x = tl.load(
-            x_rows + cols * x_col, mask=in_cols, other=float("-inf"), eviction_policy="evict_last"
-        ).to(FLOAT)
+
+        x = tl.load(x_rows + cols * x_col, mask=in_cols, other=float("-inf")).to(FLOAT)
         # lse = logsumexp(x)
         top, total = logsumexp_step(top, total, x)
 
@@ -450,6 +324,7 @@ def _log_softmax_finish(
     out_col,
     LANES: tl.constexpr,
     VECTOR: tl.constexpr,
+    STAGES: tl.constexpr,
     SPLITS: tl.constexpr,
     CHUNK: tl.constexpr,
     BLOCK_S: tl.constexpr,
@@ -460,7 +335,8 @@ def _log_softmax_finish(
     split = tl.program_id(0) % SPLITS
     rows = (tl.program_id(0) // SPLITS).to(INT) + tl.arange(0, 1)[:, None]
     stop = tl.minimum((split + 1) * CHUNK, N)
-    lane = tl.arange(0, LANES)[:, None] * VECTOR + tl.arange(0, VECTOR)[None, :]
+    leads = rows * 0 + split == 0
+    lane = (tl.arange(0, LANES)[:, None] * VECTOR + tl.arange(0, VECTOR)[None, :]).to(INT)
     row_2 = rows % ROWS_2
     row_1 = rows // ROWS_2 % ROWS_1
     row_0 = rows // ROWS_2 // ROWS_1
@@ -476,14 +352,18 @@ def _log_softmax_finish(
     # lse = logsumexp(x)
     lse = tl.where(row_top == float("inf"), row_top, row_top + tl.log(row_total))
 
-    for start in range(split * CHUNK, stop, LANES * VECTOR):
+    for start in tl.range(split * CHUNK, stop, LANES * VECTOR, num_stages=STAGES):
         cols = start + lane
         in_cols = cols < stop
-        x = tl.load(
-            x_rows + cols * x_col, mask=in_cols, other=float("-inf"), eviction_policy="evict_last"
-        ).to(FLOAT)
+
+        x = tl.load(x_rows + cols * x_col, mask=in_cols, other=float("-inf")).to(FLOAT)
         # return x - lse
-        tl.store(out_rows + cols * out_col, narrow(x - lse, out_ptr.dtype.element_ty), mask=in_cols)
+        tl.store(
+            out_rows + cols * out_col,
+            narrow(x - lse, out_ptr.dtype.element_ty),
+            mask=in_cols,
+            cache_modifier=".cs",
+        )
 
 
 def _plan(call: Call) -> Launch:
@@ -491,13 +371,53 @@ def _plan(call: Call) -> Launch:
     rows = call.axes(("M",), limit=3)
     cols = call.axes(("N",), limit=1)
     width = next_power_of_2(cols.total)
-    if call.takes("split", splits_pay(call.target, rows.total, cols.total)):
-        config = call.choose(
-            LOOP_CONFIGS, lambda config: loop_cost(config, call.target, rows.total, cols.total)
+
+    def block_time(config: Config) -> float:
+        work = Work(reads=1, writes=1, flops=5, special=1, joins=2)
+        return block_cost(config, call.target, work, call.element_size, rows.total, width)
+
+    block = least(call, BLOCK_CONFIGS, block_time)
+
+    def loop_time(config: Config) -> float:
+        work = Work(
+            reads=1,
+            writes=1,
+            flops=6.125,
+            special=1.25,
+            rereads=1,
+            joins=1,
+            passes=2,
+            ahead=1,
+            held=2.25,
+            held_wide=3.5,
         )
+        return loop_cost(config, call.target, work, call.element_size, rows.total, cols.total)
+
+    loop = least(call, LOOP_CONFIGS, loop_time)
+
+    def split_time(config: Config) -> float:
+        work = Work(
+            reads=1,
+            writes=1,
+            flops=6.625,
+            special=1.375,
+            rereads=1,
+            joins=2,
+            passes=2,
+            held_wide=1.5,
+        )
+        return split_cost(config, call.target, work, call.element_size, rows.total, cols.total)
+
+    split = least(call, LOOP_CONFIGS, split_time)
+    if call.takes("split", split < min(block, loop)):
+        config = call.choose(LOOP_CONFIGS, split_time)
         splits, chunk = split_row(call.target, rows.total, cols.total, config["TILE"])
         vector = max(1, 16 // call.element_size)
-        lanes = {"LANES": config["TILE"] // vector, "VECTOR": vector}
+        lanes = {
+            "LANES": config["TILE"] // vector,
+            "VECTOR": vector,
+            "STAGES": config["num_stages"],
+        }
         return Launch(
             Step(
                 _log_softmax_partial,
@@ -539,10 +459,9 @@ def _plan(call: Call) -> Launch:
                 "partial_total": ((rows.total, splits), call.float),
             },
         )
-    if call.takes("block", width <= WIDEST_BLOCK):
-        config = call.choose(
-            BLOCK_CONFIGS, lambda config: block_cost(config, call.target, rows.total, width)
-        )
+
+    if call.takes("block", block <= loop):
+        config = call.choose(BLOCK_CONFIGS, block_time)
         block_m = max(1, min(config["TILE"] // width, next_power_of_2(rows.total)))
         return Launch(
             Step(
@@ -563,10 +482,9 @@ def _plan(call: Call) -> Launch:
             )
         )
 
-    config = call.choose(
-        LOOP_CONFIGS, lambda config: loop_cost(config, call.target, rows.total, cols.total)
-    )
+    config = call.choose(LOOP_CONFIGS, loop_time)
     vector = max(1, 16 // call.element_size)
+    lanes = {"LANES": config["TILE"] // vector, "VECTOR": vector, "STAGES": config["num_stages"]}
     return Launch(
         Step(
             _log_softmax_loop,
@@ -581,7 +499,7 @@ def _plan(call: Call) -> Launch:
                 *rows.strides("out"),
                 cols.strides("out")[0],
             ),
-            constants={"LANES": config["TILE"] // vector, "VECTOR": vector},
+            constants=lanes,
             config=config,
         )
     )

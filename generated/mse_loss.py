@@ -1,8 +1,12 @@
 """Mean squared error over all elements, one scalar.
 
-Built by tilegen 0.1.0 from specs/mse_loss.py (spec d67fdad1, templates 950bbb1d).
+Built by tilegen 0.1.0 from specs/mse_loss.py (spec d67fdad1, templates 68306224).
 Rebuild with `tilegen build`; edits are overwritten.
 
+Traffic: 2*M*N*e + 4 bytes (e: bytes of an element)
+Work: 3*M*N + 2 flops, 1 of them exponentials, roots and quotients
+Bound: memory on every target
+Eager PyTorch: 3 kernels, 3.5 times the bytes
 """
 
 import torch
@@ -12,270 +16,135 @@ import triton.language as tl
 from ._runtime import (
     Call,
     Config,
-    Kernel,
     Launch,
     Op,
     Operand,
     Output,
     Step,
     Variant,
+    Work,
     block_cost,
+    by_class,
     cdiv,
-    fold,
+    least,
     loop_cost,
-    minimum,
     narrow,
     next_power_of_2,
-    scalar,
+    split_cost,
     split_row,
-    splits_pay,
     widen,
 )
 
-#: Columns that one program holds in registers; wider rows are swept block by block.
-WIDEST_BLOCK = 32768
+_BLOCK_1 = (
+    Config(TILE=2048, num_warps=4),  # at most 32 B shared
+    Config(TILE=4096, num_warps=4),  # at most 64 B shared
+    Config(TILE=4096, num_warps=8),  # at most 64 B shared
+    Config(TILE=8192, num_warps=8),  # at most 128 B shared
+    Config(TILE=16384, num_warps=8),  # at most 256 B shared
+    Config(TILE=32768, num_warps=16),  # at most 512 B shared
+)
+_BLOCK_2 = (
+    Config(TILE=1024, num_warps=4),  # at most 32 B shared
+    Config(TILE=1024, num_warps=8),  # at most 32 B shared
+    Config(TILE=4096, num_warps=8),  # at most 128 B shared
+    Config(TILE=4096, num_warps=16),  # at most 128 B shared
+    Config(TILE=8192, num_warps=4),  # at most 256 B shared
+    Config(TILE=16384, num_warps=8),  # at most 512 B shared
+)
+_BLOCK_3 = (
+    Config(TILE=1024, num_warps=1),  # at most 128 B shared
+    Config(TILE=1024, num_warps=4),  # at most 128 B shared
+    Config(TILE=1024, num_warps=8),  # at most 128 B shared
+    Config(TILE=4096, num_warps=4),  # at most 512 B shared
+    Config(TILE=4096, num_warps=8),  # at most 512 B shared
+    Config(TILE=8192, num_warps=8),  # at most 1024 B shared
+)
+_BLOCK_4 = (
+    Config(TILE=4096, num_warps=2),  # at most 64 B shared
+    Config(TILE=4096, num_warps=4),  # at most 64 B shared
+    Config(TILE=4096, num_warps=8),  # at most 64 B shared
+    Config(TILE=8192, num_warps=4),  # at most 128 B shared
+    Config(TILE=16384, num_warps=4),  # at most 256 B shared
+    Config(TILE=16384, num_warps=8),  # at most 256 B shared
+)
+#: Whole rows in registers, TILE elements to a program; by architecture class and element size in bytes.
+BLOCK_CONFIGS = by_class(
+    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2), _BLOCK_1),
+    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (4,), _BLOCK_2),
+    (
+        ("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120", "gfx90a", "gfx942", "gfx950"),
+        (8,),
+        _BLOCK_3,
+    ),
+    (("gfx90a", "gfx942", "gfx950"), (1, 2, 4), _BLOCK_4),
+)
 
-#: Configs of the block kernels.
-BLOCK_CONFIGS = {
-    ("sm_80", 2): (
-        Config(TILE=1024, num_warps=2),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-        Config(TILE=32768, num_warps=16),  # 0 B shared
-    ),
-    ("sm_80", 4): (
-        Config(TILE=1024, num_warps=2),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-        Config(TILE=32768, num_warps=16),  # 0 B shared
-    ),
-    ("sm_90", 2): (
-        Config(TILE=1024, num_warps=2),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-        Config(TILE=32768, num_warps=16),  # 0 B shared
-    ),
-    ("sm_90", 4): (
-        Config(TILE=1024, num_warps=2),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-        Config(TILE=32768, num_warps=16),  # 0 B shared
-    ),
-    ("sm_100", 2): (
-        Config(TILE=1024, num_warps=2),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-        Config(TILE=32768, num_warps=16),  # 0 B shared
-    ),
-    ("sm_100", 4): (
-        Config(TILE=1024, num_warps=2),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-        Config(TILE=32768, num_warps=16),  # 0 B shared
-    ),
-    ("sm_89", 2): (
-        Config(TILE=1024, num_warps=2),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-        Config(TILE=32768, num_warps=16),  # 0 B shared
-    ),
-    ("sm_89", 4): (
-        Config(TILE=1024, num_warps=2),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-        Config(TILE=32768, num_warps=16),  # 0 B shared
-    ),
-    ("sm_86", 2): (
-        Config(TILE=1024, num_warps=2),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-        Config(TILE=32768, num_warps=16),  # 0 B shared
-    ),
-    ("sm_86", 4): (
-        Config(TILE=1024, num_warps=2),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-        Config(TILE=32768, num_warps=16),  # 0 B shared
-    ),
-    ("sm_120", 2): (
-        Config(TILE=1024, num_warps=2),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-        Config(TILE=32768, num_warps=16),  # 0 B shared
-    ),
-    ("sm_120", 4): (
-        Config(TILE=1024, num_warps=2),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-        Config(TILE=32768, num_warps=16),  # 0 B shared
-    ),
-    ("gfx90a", 2): (
-        Config(TILE=1024, num_warps=2),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-        Config(TILE=32768, num_warps=16),  # 0 B shared
-    ),
-    ("gfx90a", 4): (
-        Config(TILE=1024, num_warps=2),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-        Config(TILE=32768, num_warps=16),  # 0 B shared
-    ),
-    ("gfx942", 2): (
-        Config(TILE=1024, num_warps=2),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-        Config(TILE=32768, num_warps=16),  # 0 B shared
-    ),
-    ("gfx942", 4): (
-        Config(TILE=1024, num_warps=2),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-        Config(TILE=32768, num_warps=16),  # 0 B shared
-    ),
-    ("gfx950", 2): (
-        Config(TILE=1024, num_warps=2),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-        Config(TILE=32768, num_warps=16),  # 0 B shared
-    ),
-    ("gfx950", 4): (
-        Config(TILE=1024, num_warps=2),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-        Config(TILE=32768, num_warps=16),  # 0 B shared
-    ),
-}
-
-#: Configs of the loop kernels.
-LOOP_CONFIGS = {
-    ("sm_80", 2): (
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-    ),
-    ("sm_80", 4): (
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-    ),
-    ("sm_90", 2): (
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-    ),
-    ("sm_90", 4): (
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-    ),
-    ("sm_100", 2): (
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-    ),
-    ("sm_100", 4): (
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-    ),
-    ("sm_89", 2): (
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-    ),
-    ("sm_89", 4): (
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-    ),
-    ("sm_86", 2): (
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-    ),
-    ("sm_86", 4): (
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-    ),
-    ("sm_120", 2): (
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-    ),
-    ("sm_120", 4): (
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-    ),
-    ("gfx90a", 2): (
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-    ),
-    ("gfx90a", 4): (
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-    ),
-    ("gfx942", 2): (
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-    ),
-    ("gfx942", 4): (
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-    ),
-    ("gfx950", 2): (
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-    ),
-    ("gfx950", 4): (
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-    ),
-}
+_LOOP_1 = (
+    Config(TILE=2048, num_warps=4, num_stages=4),  # 12288 B shared
+    Config(TILE=4096, num_warps=4, num_stages=4),  # 24576 B shared
+    Config(TILE=8192, num_warps=4, num_stages=1),  # at most 2048 B shared
+    Config(TILE=8192, num_warps=16, num_stages=4),  # 49152 B shared
+    Config(TILE=16384, num_warps=8, num_stages=4),  # 98304 B shared
+    Config(TILE=32768, num_warps=16, num_stages=1),  # at most 8192 B shared
+)
+_LOOP_2 = (
+    Config(TILE=2048, num_warps=4, num_stages=1),  # at most 1024 B shared
+    Config(TILE=2048, num_warps=4, num_stages=4),  # 24576 B shared
+    Config(TILE=2048, num_warps=8, num_stages=4),  # 24576 B shared
+    Config(TILE=8192, num_warps=8, num_stages=4),  # 98304 B shared
+    Config(TILE=16384, num_warps=8, num_stages=1),  # at most 8192 B shared
+    Config(TILE=32768, num_warps=16, num_stages=1),  # at most 16384 B shared
+)
+_LOOP_3 = (
+    Config(TILE=2048, num_warps=4, num_stages=1),  # at most 2048 B shared
+    Config(TILE=2048, num_warps=4, num_stages=2),  # 16384 B shared
+    Config(TILE=2048, num_warps=8, num_stages=4),  # 49152 B shared
+    Config(TILE=4096, num_warps=8, num_stages=4),  # 98304 B shared
+    Config(TILE=8192, num_warps=8, num_stages=1),  # at most 8192 B shared
+    Config(TILE=16384, num_warps=8, num_stages=1),  # at most 16384 B shared
+)
+_LOOP_4 = (
+    Config(TILE=2048, num_warps=4, num_stages=1),  # at most 8192 B shared
+    Config(TILE=2048, num_warps=4, num_stages=2),  # 32768 B shared
+    Config(TILE=2048, num_warps=8, num_stages=2),  # 32768 B shared
+    Config(TILE=2048, num_warps=8, num_stages=4),  # 98304 B shared
+    Config(TILE=4096, num_warps=8, num_stages=1),  # at most 16384 B shared
+    Config(TILE=8192, num_warps=8, num_stages=1),  # at most 32768 B shared
+)
+_LOOP_5 = (
+    Config(TILE=4096, num_warps=4, num_stages=1),  # at most 2048 B shared
+    Config(TILE=4096, num_warps=4, num_stages=2),  # 16384 B shared
+    Config(TILE=8192, num_warps=8, num_stages=1),  # at most 4096 B shared
+    Config(TILE=16384, num_warps=4, num_stages=1),  # at most 8192 B shared
+    Config(TILE=32768, num_warps=8, num_stages=1),  # at most 16384 B shared
+    Config(TILE=32768, num_warps=8, num_stages=2),  # 131072 B shared
+)
+_LOOP_6 = (
+    Config(TILE=2048, num_warps=4, num_stages=1),  # at most 2048 B shared
+    Config(TILE=2048, num_warps=4, num_stages=2),  # 16384 B shared
+    Config(TILE=4096, num_warps=4, num_stages=1),  # at most 4096 B shared
+    Config(TILE=8192, num_warps=8, num_stages=1),  # at most 8192 B shared
+    Config(TILE=16384, num_warps=8, num_stages=1),  # at most 16384 B shared
+    Config(TILE=16384, num_warps=8, num_stages=2),  # 131072 B shared
+)
+_LOOP_7 = (
+    Config(TILE=2048, num_warps=4, num_stages=1),  # at most 8192 B shared
+    Config(TILE=2048, num_warps=4, num_stages=2),  # 32768 B shared
+    Config(TILE=4096, num_warps=8, num_stages=1),  # at most 16384 B shared
+    Config(TILE=8192, num_warps=8, num_stages=1),  # at most 32768 B shared
+    Config(TILE=8192, num_warps=8, num_stages=2),  # 131072 B shared
+    Config(TILE=16384, num_warps=8, num_stages=1),  # at most 65536 B shared
+)
+#: Sweeps over one row, TILE elements at a time; by architecture class and element size in bytes.
+LOOP_CONFIGS = by_class(
+    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (1,), _LOOP_1),
+    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (2,), _LOOP_2),
+    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (4,), _LOOP_3),
+    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _LOOP_4),
+    (("gfx90a", "gfx942", "gfx950"), (1, 2), _LOOP_5),
+    (("gfx90a", "gfx942", "gfx950"), (4,), _LOOP_6),
+    (("gfx90a", "gfx942", "gfx950"), (8,), _LOOP_7),
+)
 
 
 @triton.jit
@@ -338,34 +207,41 @@ def _mse_loss_loop(
     target_col_1,
     LANES: tl.constexpr,
     VECTOR: tl.constexpr,
+    STAGES: tl.constexpr,
+    WIDTH: tl.constexpr,
     INT: tl.constexpr,
     FLOAT: tl.constexpr,
 ):
     """A program goes over one row once, block by block."""
     rows = tl.program_id(0).to(INT) + tl.arange(0, 1)[:, None]
-    lane = tl.arange(0, LANES)[:, None] * VECTOR + tl.arange(0, VECTOR)[None, :]
+    HEIGHT: tl.constexpr = LANES * VECTOR // WIDTH
+    lane = tl.arange(0, LANES)[:, None].to(INT) * VECTOR
+    lane_0 = lane // WIDTH
+    lane_1 = lane % WIDTH + tl.arange(0, VECTOR)[None, :]
 
     total = tl.full((LANES, 1), 0.0, FLOAT)
-    for cols_0 in range(0, COLS_0):
-        for start in range(0, COLS_1, LANES * VECTOR):
-            cols_1 = start + lane
-            in_cols = cols_1 < COLS_1
-            x = tl.load(
-                x_ptr + cols_0 * x_col_0 + cols_1 * x_col_1,
-                mask=in_cols,
-                other=0.0,
-                eviction_policy="evict_last",
-            ).to(FLOAT)
-            target = tl.load(
-                target_ptr + cols_0 * target_col_0 + cols_1 * target_col_1,
-                mask=in_cols,
-                other=0.0,
-                eviction_policy="evict_last",
-            ).to(FLOAT)
-            # error = x - target
-            error = x - target
-            # return mean(error * error, (M, N))
-            total = total + tl.sum(error * error, axis=1, keep_dims=True)
+    blocks = tl.cdiv(COLS_1, WIDTH)
+    for block in tl.range(0, tl.cdiv(COLS_0, HEIGHT) * blocks, num_stages=STAGES):
+        cols_0 = block // blocks * HEIGHT + lane_0
+        cols_1 = block % blocks * WIDTH + lane_1
+        in_cols = (cols_0 < COLS_0) & (cols_1 < COLS_1)
+
+        x = tl.load(
+            x_ptr + cols_0 * x_col_0 + cols_1 * x_col_1,
+            mask=in_cols,
+            other=0.0,
+            eviction_policy="evict_last",
+        ).to(FLOAT)
+        target = tl.load(
+            target_ptr + cols_0 * target_col_0 + cols_1 * target_col_1,
+            mask=in_cols,
+            other=0.0,
+            eviction_policy="evict_last",
+        ).to(FLOAT)
+        # error = x - target
+        error = x - target
+        # return mean(error * error, (M, N))
+        total = total + tl.sum(error * error, axis=1, keep_dims=True)
 
     row_sum = tl.sum(total, axis=0, keep_dims=True)
 
@@ -385,6 +261,7 @@ def _mse_loss_partial(
     target_col_1,
     LANES: tl.constexpr,
     VECTOR: tl.constexpr,
+    STAGES: tl.constexpr,
     SPLITS: tl.constexpr,
     CHUNK: tl.constexpr,
     INT: tl.constexpr,
@@ -394,24 +271,17 @@ def _mse_loss_partial(
     split = tl.program_id(0) % SPLITS
     rows = (tl.program_id(0) // SPLITS).to(INT) + tl.arange(0, 1)[:, None]
     stop = tl.minimum((split + 1) * CHUNK, COLS_1)
-    lane = tl.arange(0, LANES)[:, None] * VECTOR + tl.arange(0, VECTOR)[None, :]
+    lane = (tl.arange(0, LANES)[:, None] * VECTOR + tl.arange(0, VECTOR)[None, :]).to(INT)
 
     total = tl.full((LANES, 1), 0.0, FLOAT)
     cols_0 = 0
-    for start in range(split * CHUNK, stop, LANES * VECTOR):
+    for start in tl.range(split * CHUNK, stop, LANES * VECTOR, num_stages=STAGES):
         cols_1 = start + lane
         in_cols = cols_1 < stop
-        x = tl.load(
-            x_ptr + cols_0 * x_col_0 + cols_1 * x_col_1,
-            mask=in_cols,
-            other=0.0,
-            eviction_policy="evict_last",
-        ).to(FLOAT)
+
+        x = tl.load(x_ptr + cols_0 * x_col_0 + cols_1 * x_col_1, mask=in_cols, other=0.0).to(FLOAT)
         target = tl.load(
-            target_ptr + cols_0 * target_col_0 + cols_1 * target_col_1,
-            mask=in_cols,
-            other=0.0,
-            eviction_policy="evict_last",
+            target_ptr + cols_0 * target_col_0 + cols_1 * target_col_1, mask=in_cols, other=0.0
         ).to(FLOAT)
         # error = x - target
         error = x - target
@@ -451,13 +321,33 @@ def _plan(call: Call) -> Launch:
     rows = call.axes((), limit=3)
     cols = call.axes(("M", "N"), limit=2)
     width = next_power_of_2(cols.sizes[0]) * next_power_of_2(cols.sizes[1])
-    if cols.sizes[0] == 1 and call.takes("split", splits_pay(call.target, rows.total, cols.total)):
-        config = call.choose(
-            LOOP_CONFIGS, lambda config: loop_cost(config, call.target, rows.total, cols.total)
-        )
+
+    def block_time(config: Config) -> float:
+        work = Work(reads=2, writes=0, flops=3, joins=2, held_wide=2)
+        return block_cost(config, call.target, work, call.element_size, rows.total, width)
+
+    block = least(call, BLOCK_CONFIGS, block_time)
+
+    def loop_time(config: Config) -> float:
+        work = Work(reads=2, writes=0, flops=3.25, joins=1, tiles=2, held=1.125, held_wide=2.25)
+        return loop_cost(config, call.target, work, call.element_size, rows.total, cols.total)
+
+    loop = least(call, LOOP_CONFIGS, loop_time)
+
+    def split_time(config: Config) -> float:
+        work = Work(reads=2, writes=0, flops=3.25, joins=2, tiles=2, held=1.125, held_wide=2.25)
+        return split_cost(config, call.target, work, call.element_size, rows.total, cols.total)
+
+    split = least(call, LOOP_CONFIGS, split_time)
+    if cols.sizes[0] == 1 and call.takes("split", split < min(block, loop)):
+        config = call.choose(LOOP_CONFIGS, split_time)
         splits, chunk = split_row(call.target, rows.total, cols.total, config["TILE"])
         vector = max(1, 16 // call.element_size)
-        lanes = {"LANES": config["TILE"] // vector, "VECTOR": vector}
+        lanes = {
+            "LANES": config["TILE"] // vector,
+            "VECTOR": vector,
+            "STAGES": config["num_stages"],
+        }
         return Launch(
             Step(
                 _mse_loss_partial,
@@ -479,10 +369,9 @@ def _plan(call: Call) -> Launch:
                 "partial_total": ((rows.total, splits), call.float),
             },
         )
-    if call.takes("block", width <= WIDEST_BLOCK):
-        config = call.choose(
-            BLOCK_CONFIGS, lambda config: block_cost(config, call.target, rows.total, width)
-        )
+
+    if call.takes("block", block <= loop):
+        config = call.choose(BLOCK_CONFIGS, block_time)
         block_m = max(1, min(config["TILE"] // width, next_power_of_2(rows.total)))
         return Launch(
             Step(
@@ -505,10 +394,10 @@ def _plan(call: Call) -> Launch:
             )
         )
 
-    config = call.choose(
-        LOOP_CONFIGS, lambda config: loop_cost(config, call.target, rows.total, cols.total)
-    )
+    config = call.choose(LOOP_CONFIGS, loop_time)
     vector = max(1, 16 // call.element_size)
+    lanes = {"LANES": config["TILE"] // vector, "VECTOR": vector, "STAGES": config["num_stages"]}
+    lanes["WIDTH"] = min(config["TILE"], max(vector, next_power_of_2(cols.sizes[1])))
     return Launch(
         Step(
             _mse_loss_loop,
@@ -521,7 +410,7 @@ def _plan(call: Call) -> Launch:
                 *cols.strides("x"),
                 *cols.strides("target"),
             ),
-            constants={"LANES": config["TILE"] // vector, "VECTOR": vector},
+            constants=lanes,
             config=config,
         )
     )

@@ -2,9 +2,13 @@
 
 As in Qwen3; the rotation is that of rope (Su et al., arXiv:2104.09864).
 
-Built by tilegen 0.1.0 from specs/qk_norm_rope.py (spec d00ab77b, templates 950bbb1d).
+Built by tilegen 0.1.0 from specs/qk_norm_rope.py (spec d00ab77b, templates 68306224).
 Rebuild with `tilegen build`; edits are overwritten.
 
+Traffic: 4*B*D*H*S*e + B*S*i + 2*D*e*Min(P, B*S) + 2*D*e bytes (e: bytes of an element, i: bytes of an index)
+Work: 14*B*D*H*S + 6*B*H*S flops, 2*B*H*S of them exponentials, roots and quotients
+Bound: memory on every target
+Eager PyTorch: 15 kernels, 8.4 times the bytes
 """
 
 import torch
@@ -14,7 +18,6 @@ import triton.language as tl
 from ._runtime import (
     Call,
     Config,
-    Kernel,
     Launch,
     Op,
     Operand,
@@ -22,264 +25,123 @@ from ._runtime import (
     Param,
     Step,
     Variant,
+    Work,
     block_cost,
+    by_class,
     cdiv,
-    fold,
+    least,
     loop_cost,
-    minimum,
     narrow,
     next_power_of_2,
     scalar,
+    split_cost,
     split_row,
-    splits_pay,
     take_last,
     widen,
 )
 
-#: Columns that one program holds in registers; wider rows are swept block by block.
-WIDEST_BLOCK = 32768
+_BLOCK_1 = (
+    Config(TILE=512, num_warps=2),  # at most 2048 B shared
+    Config(TILE=1024, num_warps=1),  # at most 4096 B shared
+    Config(TILE=1024, num_warps=4),  # at most 4096 B shared
+    Config(TILE=4096, num_warps=4),  # at most 16384 B shared
+    Config(TILE=4096, num_warps=8),  # at most 16384 B shared
+    Config(TILE=8192, num_warps=8),  # at most 32768 B shared
+)
+_BLOCK_2 = (
+    Config(TILE=512, num_warps=1),  # at most 2048 B shared
+    Config(TILE=512, num_warps=2),  # at most 2048 B shared
+    Config(TILE=512, num_warps=4),  # at most 2048 B shared
+    Config(TILE=512, num_warps=8),  # at most 2048 B shared
+    Config(TILE=1024, num_warps=2),  # at most 4096 B shared
+    Config(TILE=4096, num_warps=8),  # at most 16384 B shared
+)
+_BLOCK_3 = (
+    Config(TILE=1024, num_warps=2),  # at most 2048 B shared
+    Config(TILE=4096, num_warps=4),  # at most 8192 B shared
+    Config(TILE=4096, num_warps=8),  # at most 8192 B shared
+    Config(TILE=8192, num_warps=4),  # at most 16384 B shared
+    Config(TILE=8192, num_warps=8),  # at most 16384 B shared
+    Config(TILE=16384, num_warps=8),  # at most 32768 B shared
+)
+#: Whole rows in registers, TILE elements to a program; by architecture class and element size in bytes.
+BLOCK_CONFIGS = by_class(
+    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2, 4), _BLOCK_1),
+    (("gfx90a", "gfx942", "gfx950"), (8,), _BLOCK_1),
+    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _BLOCK_2),
+    (("gfx90a", "gfx942", "gfx950"), (1, 2, 4), _BLOCK_3),
+)
 
-#: Configs of the block kernels.
-BLOCK_CONFIGS = {
-    ("sm_80", 2): (
-        Config(TILE=1024, num_warps=2),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-        Config(TILE=32768, num_warps=16),  # 0 B shared
+_LOOP_1 = (
+    Config(TILE=2048, num_warps=4, num_stages=1),  # at most 512 B shared
+    Config(TILE=2048, num_warps=4, num_stages=2),  # 12288 B shared
+    Config(TILE=2048, num_warps=8, num_stages=4),  # 36864 B shared
+    Config(TILE=4096, num_warps=4, num_stages=1),  # at most 1024 B shared
+    Config(TILE=4096, num_warps=8, num_stages=4),  # 73728 B shared
+    Config(TILE=8192, num_warps=8, num_stages=1),  # at most 2048 B shared
+)
+_LOOP_2 = (
+    Config(TILE=2048, num_warps=4, num_stages=1),  # at most 1024 B shared
+    Config(TILE=2048, num_warps=8, num_stages=2),  # 24576 B shared
+    Config(TILE=2048, num_warps=8, num_stages=4),  # 73728 B shared
+    Config(TILE=4096, num_warps=4, num_stages=1),  # at most 2048 B shared
+    Config(TILE=8192, num_warps=8, num_stages=1),  # at most 4096 B shared
+    Config(TILE=8192, num_warps=8, num_stages=2),  # 98304 B shared
+)
+_LOOP_3 = (
+    Config(TILE=2048, num_warps=4, num_stages=1),  # at most 2048 B shared
+    Config(TILE=2048, num_warps=8, num_stages=1),  # at most 2048 B shared
+    Config(TILE=2048, num_warps=8, num_stages=2),  # 49152 B shared
+    Config(TILE=4096, num_warps=8, num_stages=1),  # at most 4096 B shared
+    Config(TILE=4096, num_warps=8, num_stages=2),  # 98304 B shared
+    Config(TILE=8192, num_warps=8, num_stages=1),  # at most 8192 B shared
+)
+_LOOP_4 = (
+    Config(TILE=2048, num_warps=4, num_stages=1),  # at most 8192 B shared
+    Config(TILE=2048, num_warps=4, num_stages=2),  # 98304 B shared
+    Config(TILE=2048, num_warps=8, num_stages=1),  # at most 8192 B shared
+    Config(TILE=2048, num_warps=8, num_stages=2),  # 98304 B shared
+    Config(TILE=2048, num_warps=32, num_stages=2),  # 98304 B shared
+    Config(TILE=4096, num_warps=8, num_stages=1),  # at most 16384 B shared
+)
+_LOOP_5 = (
+    Config(TILE=4096, num_warps=4, num_stages=1),  # at most 1024 B shared
+    Config(TILE=4096, num_warps=8, num_stages=2),  # 24576 B shared
+    Config(TILE=8192, num_warps=4, num_stages=1),  # at most 2048 B shared
+    Config(TILE=8192, num_warps=8, num_stages=1),  # at most 2048 B shared
+    Config(TILE=16384, num_warps=8, num_stages=1),  # at most 4096 B shared
+    Config(TILE=16384, num_warps=8, num_stages=2),  # 98304 B shared
+)
+_LOOP_6 = (
+    Config(TILE=2048, num_warps=4, num_stages=1),  # at most 1024 B shared
+    Config(TILE=4096, num_warps=4, num_stages=1),  # at most 2048 B shared
+    Config(TILE=4096, num_warps=8, num_stages=1),  # at most 2048 B shared
+    Config(TILE=8192, num_warps=8, num_stages=1),  # at most 4096 B shared
+    Config(TILE=8192, num_warps=8, num_stages=2),  # 98304 B shared
+    Config(TILE=16384, num_warps=8, num_stages=1),  # at most 8192 B shared
+)
+_LOOP_7 = (
+    Config(TILE=2048, num_warps=4, num_stages=1),  # at most 8192 B shared
+    Config(TILE=2048, num_warps=4, num_stages=2),  # 98304 B shared
+    Config(TILE=2048, num_warps=8, num_stages=1),  # at most 8192 B shared
+    Config(TILE=2048, num_warps=8, num_stages=2),  # 98304 B shared
+    Config(TILE=4096, num_warps=8, num_stages=1),  # at most 16384 B shared
+    Config(TILE=8192, num_warps=8, num_stages=1),  # at most 32768 B shared
+)
+#: Sweeps over one row, TILE elements at a time; by architecture class and element size in bytes.
+LOOP_CONFIGS = by_class(
+    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (1,), _LOOP_1),
+    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (2,), _LOOP_2),
+    (
+        ("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120", "gfx90a", "gfx942", "gfx950"),
+        (4,),
+        _LOOP_3,
     ),
-    ("sm_80", 4): (
-        Config(TILE=1024, num_warps=2),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-        Config(TILE=32768, num_warps=16),  # 0 B shared
-    ),
-    ("sm_90", 2): (
-        Config(TILE=1024, num_warps=2),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-        Config(TILE=32768, num_warps=16),  # 0 B shared
-    ),
-    ("sm_90", 4): (
-        Config(TILE=1024, num_warps=2),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-        Config(TILE=32768, num_warps=16),  # 0 B shared
-    ),
-    ("sm_100", 2): (
-        Config(TILE=1024, num_warps=2),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-        Config(TILE=32768, num_warps=16),  # 0 B shared
-    ),
-    ("sm_100", 4): (
-        Config(TILE=1024, num_warps=2),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-        Config(TILE=32768, num_warps=16),  # 0 B shared
-    ),
-    ("sm_89", 2): (
-        Config(TILE=1024, num_warps=2),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-        Config(TILE=32768, num_warps=16),  # 0 B shared
-    ),
-    ("sm_89", 4): (
-        Config(TILE=1024, num_warps=2),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-        Config(TILE=32768, num_warps=16),  # 0 B shared
-    ),
-    ("sm_86", 2): (
-        Config(TILE=1024, num_warps=2),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-        Config(TILE=32768, num_warps=16),  # 0 B shared
-    ),
-    ("sm_86", 4): (
-        Config(TILE=1024, num_warps=2),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-        Config(TILE=32768, num_warps=16),  # 0 B shared
-    ),
-    ("sm_120", 2): (
-        Config(TILE=1024, num_warps=2),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-        Config(TILE=32768, num_warps=16),  # 0 B shared
-    ),
-    ("sm_120", 4): (
-        Config(TILE=1024, num_warps=2),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-        Config(TILE=32768, num_warps=16),  # 0 B shared
-    ),
-    ("gfx90a", 2): (
-        Config(TILE=1024, num_warps=2),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-        Config(TILE=32768, num_warps=16),  # 0 B shared
-    ),
-    ("gfx90a", 4): (
-        Config(TILE=1024, num_warps=2),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-        Config(TILE=32768, num_warps=16),  # 0 B shared
-    ),
-    ("gfx942", 2): (
-        Config(TILE=1024, num_warps=2),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-        Config(TILE=32768, num_warps=16),  # 0 B shared
-    ),
-    ("gfx942", 4): (
-        Config(TILE=1024, num_warps=2),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-        Config(TILE=32768, num_warps=16),  # 0 B shared
-    ),
-    ("gfx950", 2): (
-        Config(TILE=1024, num_warps=2),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-        Config(TILE=32768, num_warps=16),  # 0 B shared
-    ),
-    ("gfx950", 4): (
-        Config(TILE=1024, num_warps=2),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-        Config(TILE=32768, num_warps=16),  # 0 B shared
-    ),
-}
-
-#: Configs of the loop kernels.
-LOOP_CONFIGS = {
-    ("sm_80", 2): (
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-    ),
-    ("sm_80", 4): (
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-    ),
-    ("sm_90", 2): (
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-    ),
-    ("sm_90", 4): (
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-    ),
-    ("sm_100", 2): (
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-    ),
-    ("sm_100", 4): (
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-    ),
-    ("sm_89", 2): (
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-    ),
-    ("sm_89", 4): (
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-    ),
-    ("sm_86", 2): (
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-    ),
-    ("sm_86", 4): (
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-    ),
-    ("sm_120", 2): (
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-    ),
-    ("sm_120", 4): (
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-    ),
-    ("gfx90a", 2): (
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-    ),
-    ("gfx90a", 4): (
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-    ),
-    ("gfx942", 2): (
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-    ),
-    ("gfx942", 4): (
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-    ),
-    ("gfx950", 2): (
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-    ),
-    ("gfx950", 4): (
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-    ),
-}
+    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _LOOP_4),
+    (("gfx90a", "gfx942", "gfx950"), (1,), _LOOP_5),
+    (("gfx90a", "gfx942", "gfx950"), (2,), _LOOP_6),
+    (("gfx90a", "gfx942", "gfx950"), (8,), _LOOP_7),
+)
 
 
 @triton.jit
@@ -336,15 +198,8 @@ def _qk_norm_rope_block(
 
     eps = scalar(eps, FLOAT)
 
-    x_0 = tl.load(
-        x_rows + cols * x_col, mask=in_rows & in_cols, other=0.0, eviction_policy="evict_first"
-    ).to(FLOAT)
-    x = tl.load(
-        x_rows + cols * x_col + x_stride_Two,
-        mask=in_rows & in_cols,
-        other=0.0,
-        eviction_policy="evict_first",
-    ).to(FLOAT)
+    x_0 = tl.load(x_rows + cols * x_col, mask=in_rows & in_cols, other=0.0).to(FLOAT)
+    x = tl.load(x_rows + cols * x_col + x_stride_Two, mask=in_rows & in_cols, other=0.0).to(FLOAT)
     # rstd = rsqrt(mean(x * x, (Two, D)) + eps)
     row_sum = tl.sum(x_0 * x_0 + x * x, axis=1, keep_dims=True)
     rstd = tl.rsqrt(row_sum / (2 * D) + eps)
@@ -355,10 +210,10 @@ def _qk_norm_rope_block(
     first = x_0 * rstd * weight_0
     position = tl.load(position_rows, mask=in_rows, other=0)
     # c = take(cos, position, P)
-    ands = (position >= 0) & (position < P)
-    cos = tl.load(
+    valid = (position >= 0) & (position < P)
+    c = tl.load(
         cos_ptr + cols * cos_col + position * cos_stride_P,
-        mask=in_rows & in_cols & ands,
+        mask=in_rows & in_cols & valid,
         other=0.0,
         eviction_policy="evict_last",
     ).to(FLOAT)
@@ -369,21 +224,21 @@ def _qk_norm_rope_block(
         eviction_policy="evict_last",
     ).to(FLOAT)
     second = x * rstd * weight_1
-    sin = tl.load(
+    s = tl.load(
         sin_ptr + cols * sin_col + position * sin_stride_P,
-        mask=in_rows & in_cols & ands,
+        mask=in_rows & in_cols & valid,
         other=0.0,
         eviction_policy="evict_last",
     ).to(FLOAT)
     # return stack(first * c - second * s, second * c + first * s, dim=Two)
     tl.store(
         out_rows + cols * out_col,
-        narrow(first * cos - second * sin, out_ptr.dtype.element_ty),
+        narrow(first * c - second * s, out_ptr.dtype.element_ty),
         mask=in_rows & in_cols,
     )
     tl.store(
         out_rows + cols * out_col + out_stride_Two,
-        narrow(second * cos + first * sin, out_ptr.dtype.element_ty),
+        narrow(second * c + first * s, out_ptr.dtype.element_ty),
         mask=in_rows & in_cols,
     )
 
@@ -423,12 +278,13 @@ def _qk_norm_rope_loop(
     eps,
     LANES: tl.constexpr,
     VECTOR: tl.constexpr,
+    STAGES: tl.constexpr,
     INT: tl.constexpr,
     FLOAT: tl.constexpr,
 ):
     """A program goes over one row 2 times, block by block."""
     rows = tl.program_id(0).to(INT) + tl.arange(0, 1)[:, None]
-    lane = tl.arange(0, LANES)[:, None] * VECTOR + tl.arange(0, VECTOR)[None, :]
+    lane = (tl.arange(0, LANES)[:, None] * VECTOR + tl.arange(0, VECTOR)[None, :]).to(INT)
     row_2 = rows % ROWS_2
     row_1 = rows // ROWS_2 % ROWS_1
     row_0 = rows // ROWS_2 // ROWS_1
@@ -441,9 +297,10 @@ def _qk_norm_rope_loop(
     eps = scalar(eps, FLOAT)
 
     total = tl.full((LANES, 1), 0.0, FLOAT)
-    for start in range(0, D, LANES * VECTOR):
+    for start in tl.range(0, D, LANES * VECTOR, num_stages=STAGES):
         cols = start + lane
         in_cols = cols < D
+
         x_0 = tl.load(
             x_rows + cols * x_col, mask=in_cols, other=0.0, eviction_policy="evict_last"
         ).to(FLOAT)
@@ -461,11 +318,12 @@ def _qk_norm_rope_loop(
     rstd = tl.rsqrt(row_sum / (2 * D) + eps)
     position = tl.load(position_rows)
     # c = take(cos, position, P)
-    ands = (position >= 0) & (position < P)
+    valid = (position >= 0) & (position < P)
 
-    for start in range(0, D, LANES * VECTOR):
+    for start in tl.range(0, D, LANES * VECTOR, num_stages=STAGES):
         cols = start + lane
         in_cols = cols < D
+
         x_0 = tl.load(
             x_rows + cols * x_col, mask=in_cols, other=0.0, eviction_policy="evict_first"
         ).to(FLOAT)
@@ -474,9 +332,9 @@ def _qk_norm_rope_loop(
         ).to(FLOAT)
         # first, second = unstack(x * rstd * weight, Two)
         first = x_0 * rstd * weight_0
-        cos = tl.load(
+        c = tl.load(
             cos_ptr + cols * cos_col + position * cos_stride_P,
-            mask=in_cols & ands,
+            mask=in_cols & valid,
             other=0.0,
             eviction_policy="evict_last",
         ).to(FLOAT)
@@ -493,22 +351,24 @@ def _qk_norm_rope_loop(
             eviction_policy="evict_last",
         ).to(FLOAT)
         second = x * rstd * weight_1
-        sin = tl.load(
+        s = tl.load(
             sin_ptr + cols * sin_col + position * sin_stride_P,
-            mask=in_cols & ands,
+            mask=in_cols & valid,
             other=0.0,
             eviction_policy="evict_last",
         ).to(FLOAT)
         # return stack(first * c - second * s, second * c + first * s, dim=Two)
         tl.store(
             out_rows + cols * out_col,
-            narrow(first * cos - second * sin, out_ptr.dtype.element_ty),
+            narrow(first * c - second * s, out_ptr.dtype.element_ty),
             mask=in_cols,
+            cache_modifier=".cs",
         )
         tl.store(
             out_rows + cols * out_col + out_stride_Two,
-            narrow(second * cos + first * sin, out_ptr.dtype.element_ty),
+            narrow(second * c + first * s, out_ptr.dtype.element_ty),
             mask=in_cols,
+            cache_modifier=".cs",
         )
 
 
@@ -528,6 +388,7 @@ def _qk_norm_rope_partial(
     eps,
     LANES: tl.constexpr,
     VECTOR: tl.constexpr,
+    STAGES: tl.constexpr,
     SPLITS: tl.constexpr,
     CHUNK: tl.constexpr,
     INT: tl.constexpr,
@@ -537,7 +398,7 @@ def _qk_norm_rope_partial(
     split = tl.program_id(0) % SPLITS
     rows = (tl.program_id(0) // SPLITS).to(INT) + tl.arange(0, 1)[:, None]
     stop = tl.minimum((split + 1) * CHUNK, D)
-    lane = tl.arange(0, LANES)[:, None] * VECTOR + tl.arange(0, VECTOR)[None, :]
+    lane = (tl.arange(0, LANES)[:, None] * VECTOR + tl.arange(0, VECTOR)[None, :]).to(INT)
     row_2 = rows % ROWS_2
     row_1 = rows // ROWS_2 % ROWS_1
     row_0 = rows // ROWS_2 // ROWS_1
@@ -546,18 +407,12 @@ def _qk_norm_rope_partial(
     eps = scalar(eps, FLOAT)
 
     total = tl.full((LANES, 1), 0.0, FLOAT)
-    for start in range(split * CHUNK, stop, LANES * VECTOR):
+    for start in tl.range(split * CHUNK, stop, LANES * VECTOR, num_stages=STAGES):
         cols = start + lane
         in_cols = cols < stop
-        x_0 = tl.load(
-            x_rows + cols * x_col, mask=in_cols, other=0.0, eviction_policy="evict_last"
-        ).to(FLOAT)
-        x = tl.load(
-            x_rows + cols * x_col + x_stride_Two,
-            mask=in_cols,
-            other=0.0,
-            eviction_policy="evict_last",
-        ).to(FLOAT)
+
+        x_0 = tl.load(x_rows + cols * x_col, mask=in_cols, other=0.0).to(FLOAT)
+        x = tl.load(x_rows + cols * x_col + x_stride_Two, mask=in_cols, other=0.0).to(FLOAT)
         # rstd = rsqrt(mean(x * x, (Two, D)) + eps)
         total = total + tl.sum(x_0 * x_0 + x * x, axis=1, keep_dims=True)
 
@@ -601,6 +456,7 @@ def _qk_norm_rope_finish(
     eps,
     LANES: tl.constexpr,
     VECTOR: tl.constexpr,
+    STAGES: tl.constexpr,
     SPLITS: tl.constexpr,
     CHUNK: tl.constexpr,
     BLOCK_S: tl.constexpr,
@@ -611,7 +467,8 @@ def _qk_norm_rope_finish(
     split = tl.program_id(0) % SPLITS
     rows = (tl.program_id(0) // SPLITS).to(INT) + tl.arange(0, 1)[:, None]
     stop = tl.minimum((split + 1) * CHUNK, D)
-    lane = tl.arange(0, LANES)[:, None] * VECTOR + tl.arange(0, VECTOR)[None, :]
+    leads = rows * 0 + split == 0
+    lane = (tl.arange(0, LANES)[:, None] * VECTOR + tl.arange(0, VECTOR)[None, :]).to(INT)
     row_2 = rows % ROWS_2
     row_1 = rows // ROWS_2 % ROWS_1
     row_0 = rows // ROWS_2 // ROWS_1
@@ -630,54 +487,39 @@ def _qk_norm_rope_finish(
     rstd = tl.rsqrt(row_sum / (2 * D) + eps)
     position = tl.load(position_rows)
     # c = take(cos, position, P)
-    ands = (position >= 0) & (position < P)
+    valid = (position >= 0) & (position < P)
 
-    for start in range(split * CHUNK, stop, LANES * VECTOR):
+    for start in tl.range(split * CHUNK, stop, LANES * VECTOR, num_stages=STAGES):
         cols = start + lane
         in_cols = cols < stop
-        x_0 = tl.load(
-            x_rows + cols * x_col, mask=in_cols, other=0.0, eviction_policy="evict_last"
-        ).to(FLOAT)
-        weight_0 = tl.load(
-            weight_ptr + cols * weight_col, mask=in_cols, other=0.0, eviction_policy="evict_last"
-        ).to(FLOAT)
+
+        x_0 = tl.load(x_rows + cols * x_col, mask=in_cols, other=0.0).to(FLOAT)
+        weight_0 = tl.load(weight_ptr + cols * weight_col, mask=in_cols, other=0.0).to(FLOAT)
         # first, second = unstack(x * rstd * weight, Two)
         first = x_0 * rstd * weight_0
-        cos = tl.load(
-            cos_ptr + cols * cos_col + position * cos_stride_P,
-            mask=in_cols & ands,
-            other=0.0,
-            eviction_policy="evict_last",
+        c = tl.load(
+            cos_ptr + cols * cos_col + position * cos_stride_P, mask=in_cols & valid, other=0.0
         ).to(FLOAT)
-        x = tl.load(
-            x_rows + cols * x_col + x_stride_Two,
-            mask=in_cols,
-            other=0.0,
-            eviction_policy="evict_last",
-        ).to(FLOAT)
+        x = tl.load(x_rows + cols * x_col + x_stride_Two, mask=in_cols, other=0.0).to(FLOAT)
         weight_1 = tl.load(
-            weight_ptr + cols * weight_col + weight_stride_Two,
-            mask=in_cols,
-            other=0.0,
-            eviction_policy="evict_last",
+            weight_ptr + cols * weight_col + weight_stride_Two, mask=in_cols, other=0.0
         ).to(FLOAT)
         second = x * rstd * weight_1
-        sin = tl.load(
-            sin_ptr + cols * sin_col + position * sin_stride_P,
-            mask=in_cols & ands,
-            other=0.0,
-            eviction_policy="evict_last",
+        s = tl.load(
+            sin_ptr + cols * sin_col + position * sin_stride_P, mask=in_cols & valid, other=0.0
         ).to(FLOAT)
         # return stack(first * c - second * s, second * c + first * s, dim=Two)
         tl.store(
             out_rows + cols * out_col,
-            narrow(first * cos - second * sin, out_ptr.dtype.element_ty),
+            narrow(first * c - second * s, out_ptr.dtype.element_ty),
             mask=in_cols,
+            cache_modifier=".cs",
         )
         tl.store(
             out_rows + cols * out_col + out_stride_Two,
-            narrow(second * cos + first * sin, out_ptr.dtype.element_ty),
+            narrow(second * c + first * s, out_ptr.dtype.element_ty),
             mask=in_cols,
+            cache_modifier=".cs",
         )
 
 
@@ -686,13 +528,54 @@ def _plan(call: Call) -> Launch:
     rows = call.axes(("B", "S", "H"), limit=3)
     cols = call.axes(("D",), limit=1)
     width = next_power_of_2(cols.total)
-    if call.takes("split", splits_pay(call.target, rows.total, cols.total)):
-        config = call.choose(
-            LOOP_CONFIGS, lambda config: loop_cost(config, call.target, rows.total, cols.total)
+
+    def block_time(config: Config) -> float:
+        work = Work(reads=2, writes=2, flops=14, joins=1, held=4, held_wide=5)
+        return block_cost(config, call.target, work, call.element_size, rows.total, width)
+
+    block = least(call, BLOCK_CONFIGS, block_time)
+
+    def loop_time(config: Config) -> float:
+        work = Work(
+            reads=2,
+            writes=2,
+            flops=14.25,
+            rereads=2,
+            joins=1,
+            passes=2,
+            tiles=6,
+            held=4,
+            held_wide=5,
         )
+        return loop_cost(config, call.target, work, call.element_size, rows.total, cols.total)
+
+    loop = least(call, LOOP_CONFIGS, loop_time)
+
+    def split_time(config: Config) -> float:
+        work = Work(
+            reads=2,
+            writes=2,
+            flops=14.625,
+            special=0.25,
+            rereads=2,
+            joins=1,
+            passes=2,
+            tiles=6,
+            held=4,
+            held_wide=5,
+        )
+        return split_cost(config, call.target, work, call.element_size, rows.total, cols.total)
+
+    split = least(call, LOOP_CONFIGS, split_time)
+    if call.takes("split", split < min(block, loop)):
+        config = call.choose(LOOP_CONFIGS, split_time)
         splits, chunk = split_row(call.target, rows.total, cols.total, config["TILE"])
         vector = max(1, 16 // call.element_size)
-        lanes = {"LANES": config["TILE"] // vector, "VECTOR": vector}
+        lanes = {
+            "LANES": config["TILE"] // vector,
+            "VECTOR": vector,
+            "STAGES": config["num_stages"],
+        }
         return Launch(
             Step(
                 _qk_norm_rope_partial,
@@ -746,10 +629,9 @@ def _plan(call: Call) -> Launch:
                 "partial_total": ((rows.total, splits), call.float),
             },
         )
-    if call.takes("block", width <= WIDEST_BLOCK):
-        config = call.choose(
-            BLOCK_CONFIGS, lambda config: block_cost(config, call.target, rows.total, width)
-        )
+
+    if call.takes("block", block <= loop):
+        config = call.choose(BLOCK_CONFIGS, block_time)
         block_m = max(1, min(config["TILE"] // width, next_power_of_2(rows.total)))
         return Launch(
             Step(
@@ -781,10 +663,9 @@ def _plan(call: Call) -> Launch:
             )
         )
 
-    config = call.choose(
-        LOOP_CONFIGS, lambda config: loop_cost(config, call.target, rows.total, cols.total)
-    )
+    config = call.choose(LOOP_CONFIGS, loop_time)
     vector = max(1, 16 // call.element_size)
+    lanes = {"LANES": config["TILE"] // vector, "VECTOR": vector, "STAGES": config["num_stages"]}
     return Launch(
         Step(
             _qk_norm_rope_loop,
@@ -810,7 +691,7 @@ def _plan(call: Call) -> Launch:
                 call.stride("out", "Two"),
             ),
             params=("eps",),
-            constants={"LANES": config["TILE"] // vector, "VECTOR": vector},
+            constants=lanes,
             config=config,
         )
     )

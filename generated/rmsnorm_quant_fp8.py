@@ -2,9 +2,13 @@
 
 The normalised row is about q * scale.
 
-Built by tilegen 0.1.0 from specs/rmsnorm_quant_fp8.py (spec 5423a70b, templates 950bbb1d).
+Built by tilegen 0.1.0 from specs/rmsnorm_quant_fp8.py (spec 5423a70b, templates 68306224).
 Rebuild with `tilegen build`; edits are overwritten.
 
+Traffic: M*N*e + M*N + 4*M + N*e bytes (e: bytes of an element)
+Work: 9*M*N + 7*M flops, M*N + 3*M of them exponentials, roots and quotients
+Bound: memory on every target
+Eager PyTorch: 13 kernels, 10.0 times the bytes
 """
 
 import torch
@@ -14,7 +18,6 @@ import triton.language as tl
 from ._runtime import (
     Call,
     Config,
-    Kernel,
     Launch,
     Op,
     Operand,
@@ -22,10 +25,12 @@ from ._runtime import (
     Param,
     Step,
     Variant,
+    Work,
     block_cost,
+    by_class,
     cdiv,
     convert,
-    fold,
+    least,
     loop_cost,
     maximum,
     nan_max,
@@ -35,250 +40,112 @@ from ._runtime import (
     widen,
 )
 
-#: Columns that one program holds in registers; wider rows are swept block by block.
-WIDEST_BLOCK = 32768
+_BLOCK_1 = (
+    Config(TILE=512, num_warps=1),  # at most 1024 B shared
+    Config(TILE=4096, num_warps=2),  # at most 8192 B shared
+    Config(TILE=4096, num_warps=8),  # at most 8192 B shared
+    Config(TILE=8192, num_warps=8),  # at most 16384 B shared
+    Config(TILE=16384, num_warps=8),  # at most 32768 B shared
+    Config(TILE=32768, num_warps=16),  # at most 65536 B shared
+)
+_BLOCK_2 = (
+    Config(TILE=2048, num_warps=1),  # at most 4096 B shared
+    Config(TILE=4096, num_warps=2),  # at most 8192 B shared
+    Config(TILE=4096, num_warps=4),  # at most 8192 B shared
+    Config(TILE=4096, num_warps=8),  # at most 8192 B shared
+    Config(TILE=8192, num_warps=4),  # at most 16384 B shared
+    Config(TILE=16384, num_warps=8),  # at most 32768 B shared
+)
+_BLOCK_3 = (
+    Config(TILE=512, num_warps=2),  # at most 2048 B shared
+    Config(TILE=1024, num_warps=1),  # at most 4096 B shared
+    Config(TILE=1024, num_warps=4),  # at most 4096 B shared
+    Config(TILE=4096, num_warps=4),  # at most 16384 B shared
+    Config(TILE=4096, num_warps=8),  # at most 16384 B shared
+    Config(TILE=8192, num_warps=8),  # at most 32768 B shared
+)
+#: Whole rows in registers, TILE elements to a program; by architecture class and element size in bytes.
+BLOCK_CONFIGS = by_class(
+    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2), _BLOCK_1),
+    (("gfx90a", "gfx942", "gfx950"), (1, 2), _BLOCK_2),
+    (
+        ("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120", "gfx90a", "gfx942", "gfx950"),
+        (4,),
+        _BLOCK_2,
+    ),
+    (
+        ("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120", "gfx90a", "gfx942", "gfx950"),
+        (8,),
+        _BLOCK_3,
+    ),
+)
 
-#: Configs of the block kernels.
-BLOCK_CONFIGS = {
-    ("sm_80", 2): (
-        Config(TILE=1024, num_warps=2),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-        Config(TILE=32768, num_warps=16),  # 0 B shared
-    ),
-    ("sm_80", 4): (
-        Config(TILE=1024, num_warps=2),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-        Config(TILE=32768, num_warps=16),  # 0 B shared
-    ),
-    ("sm_90", 2): (
-        Config(TILE=1024, num_warps=2),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-        Config(TILE=32768, num_warps=16),  # 0 B shared
-    ),
-    ("sm_90", 4): (
-        Config(TILE=1024, num_warps=2),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-        Config(TILE=32768, num_warps=16),  # 0 B shared
-    ),
-    ("sm_100", 2): (
-        Config(TILE=1024, num_warps=2),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-        Config(TILE=32768, num_warps=16),  # 0 B shared
-    ),
-    ("sm_100", 4): (
-        Config(TILE=1024, num_warps=2),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-        Config(TILE=32768, num_warps=16),  # 0 B shared
-    ),
-    ("sm_89", 2): (
-        Config(TILE=1024, num_warps=2),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-        Config(TILE=32768, num_warps=16),  # 0 B shared
-    ),
-    ("sm_89", 4): (
-        Config(TILE=1024, num_warps=2),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-        Config(TILE=32768, num_warps=16),  # 0 B shared
-    ),
-    ("sm_86", 2): (
-        Config(TILE=1024, num_warps=2),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-        Config(TILE=32768, num_warps=16),  # 0 B shared
-    ),
-    ("sm_86", 4): (
-        Config(TILE=1024, num_warps=2),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-        Config(TILE=32768, num_warps=16),  # 0 B shared
-    ),
-    ("sm_120", 2): (
-        Config(TILE=1024, num_warps=2),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-        Config(TILE=32768, num_warps=16),  # 0 B shared
-    ),
-    ("sm_120", 4): (
-        Config(TILE=1024, num_warps=2),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-        Config(TILE=32768, num_warps=16),  # 0 B shared
-    ),
-    ("gfx90a", 2): (
-        Config(TILE=1024, num_warps=2),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-        Config(TILE=32768, num_warps=16),  # 0 B shared
-    ),
-    ("gfx90a", 4): (
-        Config(TILE=1024, num_warps=2),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-        Config(TILE=32768, num_warps=16),  # 0 B shared
-    ),
-    ("gfx942", 2): (
-        Config(TILE=1024, num_warps=2),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-        Config(TILE=32768, num_warps=16),  # 0 B shared
-    ),
-    ("gfx942", 4): (
-        Config(TILE=1024, num_warps=2),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-        Config(TILE=32768, num_warps=16),  # 0 B shared
-    ),
-    ("gfx950", 2): (
-        Config(TILE=1024, num_warps=2),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-        Config(TILE=32768, num_warps=16),  # 0 B shared
-    ),
-    ("gfx950", 4): (
-        Config(TILE=1024, num_warps=2),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-        Config(TILE=32768, num_warps=16),  # 0 B shared
-    ),
-}
-
-#: Configs of the loop kernels.
-LOOP_CONFIGS = {
-    ("sm_80", 2): (
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-    ),
-    ("sm_80", 4): (
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-    ),
-    ("sm_90", 2): (
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-    ),
-    ("sm_90", 4): (
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-    ),
-    ("sm_100", 2): (
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-    ),
-    ("sm_100", 4): (
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-    ),
-    ("sm_89", 2): (
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-    ),
-    ("sm_89", 4): (
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-    ),
-    ("sm_86", 2): (
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-    ),
-    ("sm_86", 4): (
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-    ),
-    ("sm_120", 2): (
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-    ),
-    ("sm_120", 4): (
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-    ),
-    ("gfx90a", 2): (
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-    ),
-    ("gfx90a", 4): (
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-    ),
-    ("gfx942", 2): (
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-    ),
-    ("gfx942", 4): (
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-    ),
-    ("gfx950", 2): (
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-    ),
-    ("gfx950", 4): (
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-    ),
-}
+_LOOP_1 = (
+    Config(TILE=2048, num_warps=4, num_stages=4),  # 24576 B shared
+    Config(TILE=4096, num_warps=4, num_stages=4),  # 49152 B shared
+    Config(TILE=8192, num_warps=4, num_stages=1),  # at most 4096 B shared
+    Config(TILE=8192, num_warps=8, num_stages=4),  # 98304 B shared
+    Config(TILE=8192, num_warps=16, num_stages=4),  # 98304 B shared
+    Config(TILE=32768, num_warps=16, num_stages=1),  # at most 16384 B shared
+)
+_LOOP_2 = (
+    Config(TILE=2048, num_warps=4, num_stages=1),  # at most 2048 B shared
+    Config(TILE=2048, num_warps=4, num_stages=2),  # 16384 B shared
+    Config(TILE=2048, num_warps=8, num_stages=4),  # 49152 B shared
+    Config(TILE=4096, num_warps=8, num_stages=4),  # 98304 B shared
+    Config(TILE=8192, num_warps=8, num_stages=1),  # at most 8192 B shared
+    Config(TILE=16384, num_warps=8, num_stages=1),  # at most 16384 B shared
+)
+_LOOP_3 = (
+    Config(TILE=2048, num_warps=4, num_stages=1),  # at most 8192 B shared
+    Config(TILE=2048, num_warps=4, num_stages=2),  # 32768 B shared
+    Config(TILE=2048, num_warps=8, num_stages=1),  # at most 8192 B shared
+    Config(TILE=2048, num_warps=8, num_stages=2),  # 32768 B shared
+    Config(TILE=2048, num_warps=8, num_stages=4),  # 98304 B shared
+    Config(TILE=8192, num_warps=8, num_stages=1),  # at most 32768 B shared
+)
+_LOOP_4 = (
+    Config(TILE=4096, num_warps=4, num_stages=2),  # 8192 B shared
+    Config(TILE=8192, num_warps=4, num_stages=2),  # 16384 B shared
+    Config(TILE=8192, num_warps=8, num_stages=1),  # at most 2048 B shared
+    Config(TILE=16384, num_warps=8, num_stages=1),  # at most 4096 B shared
+    Config(TILE=16384, num_warps=8, num_stages=2),  # 32768 B shared
+    Config(TILE=32768, num_warps=8, num_stages=2),  # 65536 B shared
+)
+_LOOP_5 = (
+    Config(TILE=4096, num_warps=4, num_stages=2),  # 16384 B shared
+    Config(TILE=8192, num_warps=16, num_stages=1),  # at most 4096 B shared
+    Config(TILE=16384, num_warps=4, num_stages=1),  # at most 8192 B shared
+    Config(TILE=16384, num_warps=8, num_stages=1),  # at most 8192 B shared
+    Config(TILE=32768, num_warps=8, num_stages=1),  # at most 16384 B shared
+    Config(TILE=32768, num_warps=8, num_stages=2),  # 131072 B shared
+)
+_LOOP_6 = (
+    Config(TILE=4096, num_warps=8, num_stages=2),  # 32768 B shared
+    Config(TILE=4096, num_warps=16, num_stages=2),  # 32768 B shared
+    Config(TILE=8192, num_warps=8, num_stages=1),  # at most 8192 B shared
+    Config(TILE=16384, num_warps=8, num_stages=1),  # at most 16384 B shared
+    Config(TILE=16384, num_warps=8, num_stages=2),  # 131072 B shared
+    Config(TILE=32768, num_warps=8, num_stages=1),  # at most 32768 B shared
+)
+_LOOP_7 = (
+    Config(TILE=2048, num_warps=4, num_stages=1),  # at most 8192 B shared
+    Config(TILE=2048, num_warps=4, num_stages=2),  # 32768 B shared
+    Config(TILE=4096, num_warps=8, num_stages=1),  # at most 16384 B shared
+    Config(TILE=8192, num_warps=8, num_stages=1),  # at most 32768 B shared
+    Config(TILE=8192, num_warps=8, num_stages=2),  # 131072 B shared
+    Config(TILE=16384, num_warps=8, num_stages=1),  # at most 65536 B shared
+)
+#: Sweeps over one row, TILE elements at a time; by architecture class and element size in bytes.
+LOOP_CONFIGS = by_class(
+    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2), _LOOP_1),
+    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (4,), _LOOP_2),
+    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _LOOP_3),
+    (("gfx90a", "gfx942", "gfx950"), (1,), _LOOP_4),
+    (("gfx90a", "gfx942", "gfx950"), (2,), _LOOP_5),
+    (("gfx90a", "gfx942", "gfx950"), (4,), _LOOP_6),
+    (("gfx90a", "gfx942", "gfx950"), (8,), _LOOP_7),
+)
 
 
 @triton.jit
@@ -323,9 +190,7 @@ def _rmsnorm_quant_fp8_block(
 
     eps = scalar(eps, FLOAT)
 
-    x = tl.load(
-        x_rows + cols * x_col, mask=in_rows & in_cols, other=0.0, eviction_policy="evict_first"
-    ).to(FLOAT)
+    x = tl.load(x_rows + cols * x_col, mask=in_rows & in_cols, other=0.0).to(FLOAT)
     # y = x * rsqrt(mean(x * x) + eps) * weight
     row_sum = tl.sum(x * x, axis=1, keep_dims=True)
     weight = tl.load(
@@ -366,12 +231,13 @@ def _rmsnorm_quant_fp8_loop(
     eps,
     LANES: tl.constexpr,
     VECTOR: tl.constexpr,
+    STAGES: tl.constexpr,
     INT: tl.constexpr,
     FLOAT: tl.constexpr,
 ):
     """A program goes over one row 3 times, block by block."""
     rows = tl.program_id(0).to(INT) + tl.arange(0, 1)[:, None]
-    lane = tl.arange(0, LANES)[:, None] * VECTOR + tl.arange(0, VECTOR)[None, :]
+    lane = (tl.arange(0, LANES)[:, None] * VECTOR + tl.arange(0, VECTOR)[None, :]).to(INT)
     row_2 = rows % ROWS_2
     row_1 = rows // ROWS_2 % ROWS_1
     row_0 = rows // ROWS_2 // ROWS_1
@@ -382,9 +248,10 @@ def _rmsnorm_quant_fp8_loop(
     eps = scalar(eps, FLOAT)
 
     total = tl.full((LANES, 1), 0.0, FLOAT)
-    for start in range(0, N, LANES * VECTOR):
+    for start in tl.range(0, N, LANES * VECTOR, num_stages=STAGES):
         cols = start + lane
         in_cols = cols < N
+
         x = tl.load(
             x_rows + cols * x_col, mask=in_cols, other=0.0, eviction_policy="evict_last"
         ).to(FLOAT)
@@ -393,19 +260,20 @@ def _rmsnorm_quant_fp8_loop(
 
     row_sum = tl.sum(total, axis=0, keep_dims=True)
 
-    rsqrts = tl.rsqrt(row_sum / N + eps)
+    value = tl.rsqrt(row_sum / N + eps)
 
     largest = tl.full((LANES, 1), float("-inf"), FLOAT)
-    for start in range(0, N, LANES * VECTOR):
+    for start in tl.range(0, N, LANES * VECTOR, num_stages=STAGES):
         cols = start + lane
         in_cols = cols < N
+
         x = tl.load(
             x_rows + cols * x_col, mask=in_cols, other=0.0, eviction_policy="evict_last"
         ).to(FLOAT)
         weight = tl.load(
             weight_ptr + cols * weight_col, mask=in_cols, other=0.0, eviction_policy="evict_last"
         ).to(FLOAT)
-        y = x * rsqrts * weight
+        y = x * value * weight
         # scale = cast(maximum(max(abs(y)), 1e-12) / fp8e4m3.max, f32)
         largest = maximum(largest, nan_max(tl.where(in_cols, tl.abs(y), float("-inf")), 1))
 
@@ -413,19 +281,25 @@ def _rmsnorm_quant_fp8_loop(
 
     scale = narrow(maximum(row_max, 1e-12) / 448.0, tl.float32).to(FLOAT)
 
-    for start in range(0, N, LANES * VECTOR):
+    for start in tl.range(0, N, LANES * VECTOR, num_stages=STAGES):
         cols = start + lane
         in_cols = cols < N
+
         x = tl.load(
             x_rows + cols * x_col, mask=in_cols, other=0.0, eviction_policy="evict_first"
         ).to(FLOAT)
         weight = tl.load(
             weight_ptr + cols * weight_col, mask=in_cols, other=0.0, eviction_policy="evict_last"
         ).to(FLOAT)
-        y = x * rsqrts * weight
+        y = x * value * weight
         # q = cast(y / scale, fp8e4m3)
         q = narrow(y / scale, tl.float8e4nv).to(FLOAT)
-        tl.store(q_rows + cols * q_col, narrow(q, q_ptr.dtype.element_ty), mask=in_cols)
+        tl.store(
+            q_rows + cols * q_col,
+            narrow(q, q_ptr.dtype.element_ty),
+            mask=in_cols,
+            cache_modifier=".cs",
+        )
 
     tl.store(scale_rows, narrow(scale, scale_ptr.dtype.element_ty))
 
@@ -435,10 +309,31 @@ def _plan(call: Call) -> Launch:
     rows = call.axes(("M",), limit=3)
     cols = call.axes(("N",), limit=1)
     width = next_power_of_2(cols.total)
-    if call.takes("block", width <= WIDEST_BLOCK):
-        config = call.choose(
-            BLOCK_CONFIGS, lambda config: block_cost(config, call.target, rows.total, width)
+
+    def block_time(config: Config) -> float:
+        work = Work(reads=1, writes=0.5, flops=9, special=1, joins=2, held_wide=2)
+        return block_cost(config, call.target, work, call.element_size, rows.total, width)
+
+    block = least(call, BLOCK_CONFIGS, block_time)
+
+    def loop_time(config: Config) -> float:
+        work = Work(
+            reads=1,
+            writes=0.5,
+            flops=11.5,
+            special=1,
+            rereads=2,
+            joins=2,
+            passes=3,
+            tiles=2,
+            held=1.125,
+            held_wide=2.25,
         )
+        return loop_cost(config, call.target, work, call.element_size, rows.total, cols.total)
+
+    loop = least(call, LOOP_CONFIGS, loop_time)
+    if call.takes("block", block <= loop):
+        config = call.choose(BLOCK_CONFIGS, block_time)
         block_m = max(1, min(config["TILE"] // width, next_power_of_2(rows.total)))
         return Launch(
             Step(
@@ -462,10 +357,9 @@ def _plan(call: Call) -> Launch:
             )
         )
 
-    config = call.choose(
-        LOOP_CONFIGS, lambda config: loop_cost(config, call.target, rows.total, cols.total)
-    )
+    config = call.choose(LOOP_CONFIGS, loop_time)
     vector = max(1, 16 // call.element_size)
+    lanes = {"LANES": config["TILE"] // vector, "VECTOR": vector, "STAGES": config["num_stages"]}
     return Launch(
         Step(
             _rmsnorm_quant_fp8_loop,
@@ -483,7 +377,7 @@ def _plan(call: Call) -> Launch:
                 *rows.strides("scale"),
             ),
             params=("eps",),
-            constants={"LANES": config["TILE"] // vector, "VECTOR": vector},
+            constants=lanes,
             config=config,
         )
     )

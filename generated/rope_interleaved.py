@@ -2,9 +2,13 @@
 
 Row p of cos and sin belongs to position p.
 
-Built by tilegen 0.1.0 from specs/rope_interleaved.py (spec d00b7186, templates 950bbb1d).
+Built by tilegen 0.1.0 from specs/rope_interleaved.py (spec d00b7186, templates 68306224).
 Rebuild with `tilegen build`; edits are overwritten.
 
+Traffic: 4*B*D*H*S*e + B*S*i + 2*D*e*Min(P, B*S) bytes (e: bytes of an element, i: bytes of an index)
+Work: 6*B*D*H*S flops
+Bound: memory on every target
+Eager PyTorch: 9 kernels, 4.5 times the bytes
 """
 
 import torch
@@ -14,115 +18,63 @@ import triton.language as tl
 from ._runtime import (
     Call,
     Config,
-    Kernel,
     Launch,
     Op,
     Operand,
     Output,
     Step,
     Variant,
+    Work,
+    by_class,
     cdiv,
     flat_cost,
-    fold,
     narrow,
     take_last,
     tile_shape,
     widen,
 )
 
-#: Configs of the tiled kernels.
-TILED_CONFIGS = {
-    ("sm_80", 2): (
-        Config(TILE=1024, num_warps=4),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=8),  # 0 B shared
-    ),
-    ("sm_80", 4): (
-        Config(TILE=1024, num_warps=4),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=8),  # 0 B shared
-    ),
-    ("sm_90", 2): (
-        Config(TILE=1024, num_warps=4),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=8),  # 0 B shared
-    ),
-    ("sm_90", 4): (
-        Config(TILE=1024, num_warps=4),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=8),  # 0 B shared
-    ),
-    ("sm_100", 2): (
-        Config(TILE=1024, num_warps=4),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=8),  # 0 B shared
-    ),
-    ("sm_100", 4): (
-        Config(TILE=1024, num_warps=4),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=8),  # 0 B shared
-    ),
-    ("sm_89", 2): (
-        Config(TILE=1024, num_warps=4),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=8),  # 0 B shared
-    ),
-    ("sm_89", 4): (
-        Config(TILE=1024, num_warps=4),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=8),  # 0 B shared
-    ),
-    ("sm_86", 2): (
-        Config(TILE=1024, num_warps=4),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=8),  # 0 B shared
-    ),
-    ("sm_86", 4): (
-        Config(TILE=1024, num_warps=4),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=8),  # 0 B shared
-    ),
-    ("sm_120", 2): (
-        Config(TILE=1024, num_warps=4),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=8),  # 0 B shared
-    ),
-    ("sm_120", 4): (
-        Config(TILE=1024, num_warps=4),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=8),  # 0 B shared
-    ),
-    ("gfx90a", 2): (
-        Config(TILE=1024, num_warps=4),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=8),  # 0 B shared
-    ),
-    ("gfx90a", 4): (
-        Config(TILE=1024, num_warps=4),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=8),  # 0 B shared
-    ),
-    ("gfx942", 2): (
-        Config(TILE=1024, num_warps=4),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=8),  # 0 B shared
-    ),
-    ("gfx942", 4): (
-        Config(TILE=1024, num_warps=4),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=8),  # 0 B shared
-    ),
-    ("gfx950", 2): (
-        Config(TILE=1024, num_warps=4),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=8),  # 0 B shared
-    ),
-    ("gfx950", 4): (
-        Config(TILE=1024, num_warps=4),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=8),  # 0 B shared
-    ),
-}
+_TILED_1 = (
+    Config(TILE=512, num_warps=1),  # at most 2048 B shared
+    Config(TILE=512, num_warps=2),  # at most 2048 B shared
+    Config(TILE=1024, num_warps=1),  # at most 4096 B shared
+    Config(TILE=1024, num_warps=2),  # at most 4096 B shared
+    Config(TILE=1024, num_warps=4),  # at most 4096 B shared
+    Config(TILE=2048, num_warps=1),  # at most 8192 B shared
+)
+_TILED_2 = (
+    Config(TILE=512, num_warps=1),  # at most 4096 B shared
+    Config(TILE=512, num_warps=2),  # at most 4096 B shared
+    Config(TILE=512, num_warps=4),  # at most 4096 B shared
+    Config(TILE=1024, num_warps=1),  # at most 8192 B shared
+    Config(TILE=1024, num_warps=2),  # at most 8192 B shared
+    Config(TILE=1024, num_warps=4),  # at most 8192 B shared
+)
+_TILED_3 = (
+    Config(TILE=512, num_warps=1),  # at most 4096 B shared
+    Config(TILE=512, num_warps=2),  # at most 4096 B shared
+    Config(TILE=512, num_warps=4),  # at most 4096 B shared
+    Config(TILE=512, num_warps=8),  # at most 4096 B shared
+    Config(TILE=1024, num_warps=2),  # at most 8192 B shared
+    Config(TILE=1024, num_warps=4),  # at most 8192 B shared
+)
+_TILED_4 = (
+    Config(TILE=512, num_warps=1),  # at most 2048 B shared
+    Config(TILE=1024, num_warps=1),  # at most 4096 B shared
+    Config(TILE=1024, num_warps=2),  # at most 4096 B shared
+    Config(TILE=2048, num_warps=1),  # at most 8192 B shared
+    Config(TILE=2048, num_warps=2),  # at most 8192 B shared
+    Config(TILE=2048, num_warps=4),  # at most 8192 B shared
+)
+#: Tiles of TILE elements over strided axes; by architecture class and element size in bytes.
+TILED_CONFIGS = by_class(
+    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2), _TILED_1),
+    (("gfx90a", "gfx942", "gfx950"), (4,), _TILED_1),
+    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (4,), _TILED_2),
+    (("gfx90a", "gfx942", "gfx950"), (8,), _TILED_2),
+    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _TILED_3),
+    (("gfx90a", "gfx942", "gfx950"), (1, 2), _TILED_4),
+)
 
 
 @triton.jit
@@ -132,116 +84,113 @@ def _rope_interleaved_tiled(
     sin_ptr,
     position_ptr,
     out_ptr,
-    SIZE_0,
-    SIZE_1,
-    SIZE_2,
-    SIZE_3,
+    B_S,
+    SIZE_B_S_1,
+    H,
+    D,
     P,
-    x_0,
-    x_1,
-    x_2,
-    x_3,
-    position_0,
-    position_1,
-    position_2,
-    position_3,
-    cos_0,
-    cos_1,
-    cos_2,
-    cos_3,
-    cos_stride_P,
     x_stride_Two,
-    sin_0,
-    sin_1,
-    sin_2,
-    sin_3,
+    x_B_S_0,
+    x_B_S_1,
+    x_H,
+    position_B_S_0,
+    position_B_S_1,
+    cos_D,
+    cos_stride_P,
+    sin_D,
     sin_stride_P,
-    out_0,
-    out_1,
-    out_2,
-    out_3,
     out_stride_Two,
+    out_B_S_0,
+    out_B_S_1,
+    out_H,
     BLOCK_0: tl.constexpr,
     BLOCK_1: tl.constexpr,
     INT: tl.constexpr,
     FLOAT: tl.constexpr,
 ):
-    """A program computes one tile of the last two axes."""
+    """A program computes one tile of (H) by (D)."""
     tile = tl.program_id(0).to(INT)
-    tiles_3 = tl.cdiv(SIZE_3, BLOCK_1)
-    tiles_2 = tl.cdiv(SIZE_2, BLOCK_0)
-    axis_3 = (tile % tiles_3) * BLOCK_1 + tl.arange(0, BLOCK_1)[None, :]
-    axis_2 = (tile // tiles_3 % tiles_2) * BLOCK_0 + tl.arange(0, BLOCK_0)[:, None]
-    outer = tile // tiles_3 // tiles_2
-    axis_1 = outer % SIZE_1
-    axis_0 = outer // SIZE_1
-    inside = (axis_2 < SIZE_2) & (axis_3 < SIZE_3)
-    x_axes = x_ptr + axis_0 * x_0 + axis_1 * x_1
-    position_axes = position_ptr + axis_0 * position_0 + axis_1 * position_1
-    cos_axes = cos_ptr + axis_0 * cos_0 + axis_1 * cos_1
-    sin_axes = sin_ptr + axis_0 * sin_0 + axis_1 * sin_1
-    out_axes = out_ptr + axis_0 * out_0 + axis_1 * out_1
+    tiles_1 = tl.cdiv(D, BLOCK_1)
+    tiles_0 = tl.cdiv(H, BLOCK_0)
+    d = (tile % tiles_1) * BLOCK_1 + tl.arange(0, BLOCK_1)[None, :]
+    h = (tile // tiles_1 % tiles_0) * BLOCK_0 + tl.arange(0, BLOCK_0)[:, None]
+    in_d = d < D
+    in_h = h < H
+    b_s = tile // tiles_1 // tiles_0 + tl.zeros((1, 1), INT)
+    b_s_1 = b_s % SIZE_B_S_1
+    b_s_0 = b_s // SIZE_B_S_1
+    x_b_s = x_ptr + b_s_0 * x_B_S_0 + b_s_1 * x_B_S_1
+    position_b_s = position_ptr + b_s_0 * position_B_S_0 + b_s_1 * position_B_S_1
+    out_b_s = out_ptr + b_s_0 * out_B_S_0 + b_s_1 * out_B_S_1
 
-    x_0 = tl.load(x_axes + axis_2 * x_2 + axis_3 * x_3, mask=inside, other=0.0).to(FLOAT)
-    position = tl.load(
-        position_axes + axis_2 * position_2 + axis_3 * position_3,
-        mask=inside,
-        other=0,
-        eviction_policy="evict_last",
+    x_0, x_1 = tl.split(
+        tl.load(
+            (x_b_s + h * x_H + d * (2 * x_stride_Two))[:, :, None] + tl.arange(0, 2) * x_stride_Two,
+            mask=(in_h & in_d)[:, :, None],
+            other=0.0,
+        ).to(FLOAT)
     )
+    position = tl.load(position_b_s)
     # c = take(cos, position, P)
-    ands = (position >= 0) & (position < P)
-    cos = tl.load(
-        cos_axes + axis_2 * cos_2 + axis_3 * cos_3 + position * cos_stride_P,
-        mask=inside & ands,
+    valid = (position >= 0) & (position < P)
+    c = tl.load(
+        cos_ptr + d * cos_D + position * cos_stride_P,
+        mask=in_d & valid,
         other=0.0,
         eviction_policy="evict_last",
     ).to(FLOAT)
-    x_1 = tl.load(x_axes + axis_2 * x_2 + axis_3 * x_3 + x_stride_Two, mask=inside, other=0.0).to(
-        FLOAT
-    )
-    sin = tl.load(
-        sin_axes + axis_2 * sin_2 + axis_3 * sin_3 + position * sin_stride_P,
-        mask=inside & ands,
+    s = tl.load(
+        sin_ptr + d * sin_D + position * sin_stride_P,
+        mask=in_d & valid,
         other=0.0,
         eviction_policy="evict_last",
     ).to(FLOAT)
     # return stack(even * c - odd * s, odd * c + even * s, dim=Two)
     tl.store(
-        out_axes + axis_2 * out_2 + axis_3 * out_3,
-        narrow(x_0 * cos - x_1 * sin, out_ptr.dtype.element_ty),
-        mask=inside,
-    )
-    tl.store(
-        out_axes + axis_2 * out_2 + axis_3 * out_3 + out_stride_Two,
-        narrow(x_1 * cos + x_0 * sin, out_ptr.dtype.element_ty),
-        mask=inside,
+        (out_b_s + h * out_H + d * (2 * out_stride_Two))[:, :, None]
+        + tl.arange(0, 2) * out_stride_Two,
+        narrow(tl.join(x_0 * c - x_1 * s, x_1 * c + x_0 * s), out_ptr.dtype.element_ty),
+        mask=(in_h & in_d)[:, :, None],
     )
 
 
 def _plan(call: Call) -> Launch:
     """Kernel, config and grid for one set of shapes, strides and dtypes."""
-    axes = call.axes(("B", "S", "H", "D"), limit=4)
-    config = call.choose(TILED_CONFIGS, lambda config: flat_cost(config, call.target, axes.total))
-    block_0, block_1 = tile_shape(axes, config["TILE"])
-    tiles = cdiv(axes.sizes[2], block_0) * cdiv(axes.sizes[3], block_1)
+    axes_0 = call.axes(("B", "S"), limit=2)
+    axes_1 = call.axes(("H",), limit=1)
+    axes_2 = call.axes(("D",), limit=1)
+    height, length = axes_1.total, axes_2.total
+    outer = axes_0.total
+
+    def tiled_time(config: Config) -> float:
+        work = Work(reads=2, writes=2, flops=6, held=2, held_wide=4)
+        return flat_cost(config, call.target, work, call.element_size, outer * height * length)
+
+    config = call.choose(TILED_CONFIGS, tiled_time)
+    block_0, block_1 = tile_shape(axes_1.crossed(-1), height, length, config["TILE"])
+    tiles = cdiv(height, block_0) * cdiv(length, block_1)
     return Launch(
         Step(
             _rope_interleaved_tiled,
-            grid=(axes.sizes[0] * axes.sizes[1] * tiles,),
+            grid=(outer * tiles,),
             tensors=("x", "cos", "sin", "position", "out"),
             integers=(
-                *axes.sizes,
+                axes_0.total,
+                *axes_0.sizes[1:],
+                axes_1.total,
+                axes_2.total,
                 call.sizes["P"],
-                *axes.strides("x"),
-                *axes.strides("position"),
-                *axes.strides("cos"),
-                call.stride("cos", "P"),
                 call.stride("x", "Two"),
-                *axes.strides("sin"),
+                *axes_0.strides("x"),
+                axes_1.strides("x")[0],
+                *axes_0.strides("position"),
+                axes_2.strides("cos")[0],
+                call.stride("cos", "P"),
+                axes_2.strides("sin")[0],
                 call.stride("sin", "P"),
-                *axes.strides("out"),
                 call.stride("out", "Two"),
+                *axes_0.strides("out"),
+                axes_1.strides("out")[0],
             ),
             constants={"BLOCK_0": block_0, "BLOCK_1": block_1},
             config=config,

@@ -2,9 +2,13 @@
 
 x is about q * scale.
 
-Built by tilegen 0.1.0 from specs/row_quant_int8.py (spec 8edcb161, templates 950bbb1d).
+Built by tilegen 0.1.0 from specs/row_quant_int8.py (spec 8edcb161, templates 68306224).
 Rebuild with `tilegen build`; edits are overwritten.
 
+Traffic: M*N*e + M*N + 4*M bytes (e: bytes of an element)
+Work: 5*M*N + 4*M flops, M*N + M of them exponentials, roots and quotients
+Bound: memory on every target
+Eager PyTorch: 8 kernels, 8.0 times the bytes
 """
 
 import torch
@@ -14,273 +18,117 @@ import triton.language as tl
 from ._runtime import (
     Call,
     Config,
-    Kernel,
     Launch,
     Op,
     Operand,
     Output,
     Step,
     Variant,
+    Work,
     block_cost,
+    by_class,
     cdiv,
     convert,
-    fold,
+    least,
     loop_cost,
     maximum,
-    minimum,
     nan_max,
     narrow,
     next_power_of_2,
     round_even,
+    split_cost,
     split_row,
-    splits_pay,
     widen,
 )
 
-#: Columns that one program holds in registers; wider rows are swept block by block.
-WIDEST_BLOCK = 32768
+_BLOCK_1 = (
+    Config(TILE=2048, num_warps=4),  # at most 64 B shared
+    Config(TILE=4096, num_warps=4),  # at most 128 B shared
+    Config(TILE=4096, num_warps=8),  # at most 128 B shared
+    Config(TILE=8192, num_warps=8),  # at most 256 B shared
+    Config(TILE=16384, num_warps=8),  # at most 512 B shared
+    Config(TILE=32768, num_warps=16),  # at most 1024 B shared
+)
+_BLOCK_2 = (
+    Config(TILE=1024, num_warps=4),  # at most 128 B shared
+    Config(TILE=1024, num_warps=8),  # at most 128 B shared
+    Config(TILE=4096, num_warps=8),  # at most 512 B shared
+    Config(TILE=4096, num_warps=16),  # at most 512 B shared
+    Config(TILE=8192, num_warps=4),  # at most 1024 B shared
+    Config(TILE=16384, num_warps=8),  # at most 2048 B shared
+)
+_BLOCK_3 = (
+    Config(TILE=4096, num_warps=2),  # at most 64 B shared
+    Config(TILE=4096, num_warps=4),  # at most 64 B shared
+    Config(TILE=4096, num_warps=8),  # at most 64 B shared
+    Config(TILE=8192, num_warps=4),  # at most 128 B shared
+    Config(TILE=16384, num_warps=4),  # at most 256 B shared
+    Config(TILE=16384, num_warps=8),  # at most 256 B shared
+)
+_BLOCK_4 = (
+    Config(TILE=512, num_warps=2),  # at most 32 B shared
+    Config(TILE=1024, num_warps=1),  # at most 64 B shared
+    Config(TILE=4096, num_warps=4),  # at most 256 B shared
+    Config(TILE=4096, num_warps=8),  # at most 256 B shared
+    Config(TILE=8192, num_warps=4),  # at most 512 B shared
+    Config(TILE=8192, num_warps=8),  # at most 512 B shared
+)
+#: Whole rows in registers, TILE elements to a program; by architecture class and element size in bytes.
+BLOCK_CONFIGS = by_class(
+    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2, 4), _BLOCK_1),
+    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _BLOCK_2),
+    (("gfx90a", "gfx942", "gfx950"), (1, 2, 4), _BLOCK_3),
+    (("gfx90a", "gfx942", "gfx950"), (8,), _BLOCK_4),
+)
 
-#: Configs of the block kernels.
-BLOCK_CONFIGS = {
-    ("sm_80", 2): (
-        Config(TILE=1024, num_warps=2),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-        Config(TILE=32768, num_warps=16),  # 0 B shared
-    ),
-    ("sm_80", 4): (
-        Config(TILE=1024, num_warps=2),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-        Config(TILE=32768, num_warps=16),  # 0 B shared
-    ),
-    ("sm_90", 2): (
-        Config(TILE=1024, num_warps=2),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-        Config(TILE=32768, num_warps=16),  # 0 B shared
-    ),
-    ("sm_90", 4): (
-        Config(TILE=1024, num_warps=2),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-        Config(TILE=32768, num_warps=16),  # 0 B shared
-    ),
-    ("sm_100", 2): (
-        Config(TILE=1024, num_warps=2),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-        Config(TILE=32768, num_warps=16),  # 0 B shared
-    ),
-    ("sm_100", 4): (
-        Config(TILE=1024, num_warps=2),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-        Config(TILE=32768, num_warps=16),  # 0 B shared
-    ),
-    ("sm_89", 2): (
-        Config(TILE=1024, num_warps=2),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-        Config(TILE=32768, num_warps=16),  # 0 B shared
-    ),
-    ("sm_89", 4): (
-        Config(TILE=1024, num_warps=2),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-        Config(TILE=32768, num_warps=16),  # 0 B shared
-    ),
-    ("sm_86", 2): (
-        Config(TILE=1024, num_warps=2),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-        Config(TILE=32768, num_warps=16),  # 0 B shared
-    ),
-    ("sm_86", 4): (
-        Config(TILE=1024, num_warps=2),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-        Config(TILE=32768, num_warps=16),  # 0 B shared
-    ),
-    ("sm_120", 2): (
-        Config(TILE=1024, num_warps=2),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-        Config(TILE=32768, num_warps=16),  # 0 B shared
-    ),
-    ("sm_120", 4): (
-        Config(TILE=1024, num_warps=2),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-        Config(TILE=32768, num_warps=16),  # 0 B shared
-    ),
-    ("gfx90a", 2): (
-        Config(TILE=1024, num_warps=2),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-        Config(TILE=32768, num_warps=16),  # 0 B shared
-    ),
-    ("gfx90a", 4): (
-        Config(TILE=1024, num_warps=2),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-        Config(TILE=32768, num_warps=16),  # 0 B shared
-    ),
-    ("gfx942", 2): (
-        Config(TILE=1024, num_warps=2),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-        Config(TILE=32768, num_warps=16),  # 0 B shared
-    ),
-    ("gfx942", 4): (
-        Config(TILE=1024, num_warps=2),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-        Config(TILE=32768, num_warps=16),  # 0 B shared
-    ),
-    ("gfx950", 2): (
-        Config(TILE=1024, num_warps=2),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-        Config(TILE=32768, num_warps=16),  # 0 B shared
-    ),
-    ("gfx950", 4): (
-        Config(TILE=1024, num_warps=2),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-        Config(TILE=32768, num_warps=16),  # 0 B shared
-    ),
-}
-
-#: Configs of the loop kernels.
-LOOP_CONFIGS = {
-    ("sm_80", 2): (
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-    ),
-    ("sm_80", 4): (
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-    ),
-    ("sm_90", 2): (
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-    ),
-    ("sm_90", 4): (
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-    ),
-    ("sm_100", 2): (
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-    ),
-    ("sm_100", 4): (
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-    ),
-    ("sm_89", 2): (
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-    ),
-    ("sm_89", 4): (
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-    ),
-    ("sm_86", 2): (
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-    ),
-    ("sm_86", 4): (
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-    ),
-    ("sm_120", 2): (
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-    ),
-    ("sm_120", 4): (
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-    ),
-    ("gfx90a", 2): (
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-    ),
-    ("gfx90a", 4): (
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-    ),
-    ("gfx942", 2): (
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-    ),
-    ("gfx942", 4): (
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-    ),
-    ("gfx950", 2): (
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-    ),
-    ("gfx950", 4): (
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-    ),
-}
+_LOOP_1 = (
+    Config(TILE=2048, num_warps=4, num_stages=4),  # 12288 B shared
+    Config(TILE=2048, num_warps=8, num_stages=4),  # 12288 B shared
+    Config(TILE=8192, num_warps=8, num_stages=1),  # at most 4096 B shared
+    Config(TILE=8192, num_warps=8, num_stages=4),  # 49152 B shared
+    Config(TILE=16384, num_warps=8, num_stages=1),  # at most 8192 B shared
+    Config(TILE=16384, num_warps=8, num_stages=4),  # 98304 B shared
+)
+_LOOP_2 = (
+    Config(TILE=2048, num_warps=4, num_stages=4),  # 24576 B shared
+    Config(TILE=2048, num_warps=16, num_stages=4),  # 24576 B shared
+    Config(TILE=4096, num_warps=4, num_stages=4),  # 49152 B shared
+    Config(TILE=8192, num_warps=16, num_stages=4),  # 98304 B shared
+    Config(TILE=16384, num_warps=8, num_stages=1),  # at most 16384 B shared
+    Config(TILE=32768, num_warps=16, num_stages=1),  # at most 32768 B shared
+)
+_LOOP_3 = (
+    Config(TILE=2048, num_warps=4, num_stages=1),  # at most 8192 B shared
+    Config(TILE=2048, num_warps=8, num_stages=4),  # 49152 B shared
+    Config(TILE=2048, num_warps=16, num_stages=4),  # 49152 B shared
+    Config(TILE=4096, num_warps=8, num_stages=4),  # 98304 B shared
+    Config(TILE=8192, num_warps=8, num_stages=1),  # at most 32768 B shared
+    Config(TILE=16384, num_warps=8, num_stages=1),  # at most 65536 B shared
+)
+_LOOP_4 = (
+    Config(TILE=8192, num_warps=4, num_stages=1),  # at most 8192 B shared
+    Config(TILE=8192, num_warps=8, num_stages=2),  # 32768 B shared
+    Config(TILE=16384, num_warps=8, num_stages=1),  # at most 16384 B shared
+    Config(TILE=16384, num_warps=16, num_stages=2),  # 65536 B shared
+    Config(TILE=32768, num_warps=8, num_stages=1),  # at most 32768 B shared
+    Config(TILE=32768, num_warps=8, num_stages=2),  # 131072 B shared
+)
+_LOOP_5 = (
+    Config(TILE=2048, num_warps=4, num_stages=1),  # at most 8192 B shared
+    Config(TILE=4096, num_warps=8, num_stages=2),  # 32768 B shared
+    Config(TILE=8192, num_warps=4, num_stages=1),  # at most 32768 B shared
+    Config(TILE=16384, num_warps=8, num_stages=1),  # at most 65536 B shared
+    Config(TILE=16384, num_warps=8, num_stages=2),  # 131072 B shared
+    Config(TILE=32768, num_warps=8, num_stages=1),  # at most 131072 B shared
+)
+#: Sweeps over one row, TILE elements at a time; by architecture class and element size in bytes.
+LOOP_CONFIGS = by_class(
+    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2), _LOOP_1),
+    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (4,), _LOOP_2),
+    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _LOOP_3),
+    (("gfx90a", "gfx942", "gfx950"), (1, 2, 4), _LOOP_4),
+    (("gfx90a", "gfx942", "gfx950"), (8,), _LOOP_5),
+)
 
 
 @triton.jit
@@ -320,9 +168,7 @@ def _row_quant_int8_block(
     q_rows = q_ptr + row_0 * q_row_0 + row_1 * q_row_1 + row_2 * q_row_2
     scale_rows = scale_ptr + row_0 * scale_row_0 + row_1 * scale_row_1 + row_2 * scale_row_2
 
-    x = tl.load(
-        x_rows + cols * x_col, mask=in_rows & in_cols, other=0.0, eviction_policy="evict_first"
-    ).to(FLOAT)
+    x = tl.load(x_rows + cols * x_col, mask=in_rows & in_cols, other=0.0).to(FLOAT)
     # scale = cast(maximum(max(abs(x)), 1e-12) / i8.max, f32)
     row_max = nan_max(tl.where(in_cols, tl.abs(x), float("-inf")), 1)
     scale = narrow(maximum(row_max, 1e-12) / 127.0, tl.float32).to(FLOAT)
@@ -354,12 +200,13 @@ def _row_quant_int8_loop(
     scale_row_2,
     LANES: tl.constexpr,
     VECTOR: tl.constexpr,
+    STAGES: tl.constexpr,
     INT: tl.constexpr,
     FLOAT: tl.constexpr,
 ):
     """A program goes over one row 2 times, block by block."""
     rows = tl.program_id(0).to(INT) + tl.arange(0, 1)[:, None]
-    lane = tl.arange(0, LANES)[:, None] * VECTOR + tl.arange(0, VECTOR)[None, :]
+    lane = (tl.arange(0, LANES)[:, None] * VECTOR + tl.arange(0, VECTOR)[None, :]).to(INT)
     row_2 = rows % ROWS_2
     row_1 = rows // ROWS_2 % ROWS_1
     row_0 = rows // ROWS_2 // ROWS_1
@@ -368,9 +215,10 @@ def _row_quant_int8_loop(
     scale_rows = scale_ptr + row_0 * scale_row_0 + row_1 * scale_row_1 + row_2 * scale_row_2
 
     largest = tl.full((LANES, 1), float("-inf"), FLOAT)
-    for start in range(0, N, LANES * VECTOR):
+    for start in tl.range(0, N, LANES * VECTOR, num_stages=STAGES):
         cols = start + lane
         in_cols = cols < N
+
         x = tl.load(
             x_rows + cols * x_col, mask=in_cols, other=0.0, eviction_policy="evict_last"
         ).to(FLOAT)
@@ -381,15 +229,16 @@ def _row_quant_int8_loop(
 
     scale = narrow(maximum(row_max, 1e-12) / 127.0, tl.float32).to(FLOAT)
 
-    for start in range(0, N, LANES * VECTOR):
+    for start in tl.range(0, N, LANES * VECTOR, num_stages=STAGES):
         cols = start + lane
         in_cols = cols < N
+
         x = tl.load(
             x_rows + cols * x_col, mask=in_cols, other=0.0, eviction_policy="evict_first"
         ).to(FLOAT)
         # q = cast(round(x / scale), i8)
         q = narrow(round_even(x / scale), tl.int8)
-        tl.store(q_rows + cols * q_col, q, mask=in_cols)
+        tl.store(q_rows + cols * q_col, q, mask=in_cols, cache_modifier=".cs")
 
     tl.store(scale_rows, narrow(scale, scale_ptr.dtype.element_ty))
 
@@ -408,6 +257,7 @@ def _row_quant_int8_partial(
     x_col,
     LANES: tl.constexpr,
     VECTOR: tl.constexpr,
+    STAGES: tl.constexpr,
     SPLITS: tl.constexpr,
     CHUNK: tl.constexpr,
     INT: tl.constexpr,
@@ -417,19 +267,18 @@ def _row_quant_int8_partial(
     split = tl.program_id(0) % SPLITS
     rows = (tl.program_id(0) // SPLITS).to(INT) + tl.arange(0, 1)[:, None]
     stop = tl.minimum((split + 1) * CHUNK, N)
-    lane = tl.arange(0, LANES)[:, None] * VECTOR + tl.arange(0, VECTOR)[None, :]
+    lane = (tl.arange(0, LANES)[:, None] * VECTOR + tl.arange(0, VECTOR)[None, :]).to(INT)
     row_2 = rows % ROWS_2
     row_1 = rows // ROWS_2 % ROWS_1
     row_0 = rows // ROWS_2 // ROWS_1
     x_rows = x_ptr + row_0 * x_row_0 + row_1 * x_row_1 + row_2 * x_row_2
 
     largest = tl.full((LANES, 1), float("-inf"), FLOAT)
-    for start in range(split * CHUNK, stop, LANES * VECTOR):
+    for start in tl.range(split * CHUNK, stop, LANES * VECTOR, num_stages=STAGES):
         cols = start + lane
         in_cols = cols < stop
-        x = tl.load(
-            x_rows + cols * x_col, mask=in_cols, other=0.0, eviction_policy="evict_last"
-        ).to(FLOAT)
+
+        x = tl.load(x_rows + cols * x_col, mask=in_cols, other=0.0).to(FLOAT)
         # scale = cast(maximum(max(abs(x)), 1e-12) / i8.max, f32)
         largest = maximum(largest, nan_max(tl.where(in_cols, tl.abs(x), float("-inf")), 1))
 
@@ -460,6 +309,7 @@ def _row_quant_int8_finish(
     scale_row_2,
     LANES: tl.constexpr,
     VECTOR: tl.constexpr,
+    STAGES: tl.constexpr,
     SPLITS: tl.constexpr,
     CHUNK: tl.constexpr,
     BLOCK_S: tl.constexpr,
@@ -470,7 +320,8 @@ def _row_quant_int8_finish(
     split = tl.program_id(0) % SPLITS
     rows = (tl.program_id(0) // SPLITS).to(INT) + tl.arange(0, 1)[:, None]
     stop = tl.minimum((split + 1) * CHUNK, N)
-    lane = tl.arange(0, LANES)[:, None] * VECTOR + tl.arange(0, VECTOR)[None, :]
+    leads = rows * 0 + split == 0
+    lane = (tl.arange(0, LANES)[:, None] * VECTOR + tl.arange(0, VECTOR)[None, :]).to(INT)
     row_2 = rows % ROWS_2
     row_1 = rows // ROWS_2 % ROWS_1
     row_0 = rows // ROWS_2 // ROWS_1
@@ -486,17 +337,16 @@ def _row_quant_int8_finish(
     # scale = cast(maximum(max(abs(x)), 1e-12) / i8.max, f32)
     scale = narrow(maximum(row_max, 1e-12) / 127.0, tl.float32).to(FLOAT)
 
-    for start in range(split * CHUNK, stop, LANES * VECTOR):
+    for start in tl.range(split * CHUNK, stop, LANES * VECTOR, num_stages=STAGES):
         cols = start + lane
         in_cols = cols < stop
-        x = tl.load(
-            x_rows + cols * x_col, mask=in_cols, other=0.0, eviction_policy="evict_last"
-        ).to(FLOAT)
+
+        x = tl.load(x_rows + cols * x_col, mask=in_cols, other=0.0).to(FLOAT)
         # q = cast(round(x / scale), i8)
         q = narrow(round_even(x / scale), tl.int8)
-        tl.store(q_rows + cols * q_col, q, mask=in_cols)
+        tl.store(q_rows + cols * q_col, q, mask=in_cols, cache_modifier=".cs")
 
-    tl.store(scale_rows, narrow(scale, scale_ptr.dtype.element_ty), mask=(split == 0))
+    tl.store(scale_rows, narrow(scale, scale_ptr.dtype.element_ty), mask=leads)
 
 
 def _plan(call: Call) -> Launch:
@@ -504,13 +354,44 @@ def _plan(call: Call) -> Launch:
     rows = call.axes(("M",), limit=3)
     cols = call.axes(("N",), limit=1)
     width = next_power_of_2(cols.total)
-    if call.takes("split", splits_pay(call.target, rows.total, cols.total)):
-        config = call.choose(
-            LOOP_CONFIGS, lambda config: loop_cost(config, call.target, rows.total, cols.total)
+
+    def block_time(config: Config) -> float:
+        work = Work(reads=1, writes=0.5, flops=5, special=1, joins=1)
+        return block_cost(config, call.target, work, call.element_size, rows.total, width)
+
+    block = least(call, BLOCK_CONFIGS, block_time)
+
+    def loop_time(config: Config) -> float:
+        work = Work(
+            reads=1, writes=0.5, flops=5.25, special=1, rereads=1, joins=1, passes=2, held_wide=1.25
         )
+        return loop_cost(config, call.target, work, call.element_size, rows.total, cols.total)
+
+    loop = least(call, LOOP_CONFIGS, loop_time)
+
+    def split_time(config: Config) -> float:
+        work = Work(
+            reads=1,
+            writes=0.5,
+            flops=5.75,
+            special=1.125,
+            rereads=1,
+            joins=1,
+            passes=2,
+            held_wide=1.25,
+        )
+        return split_cost(config, call.target, work, call.element_size, rows.total, cols.total)
+
+    split = least(call, LOOP_CONFIGS, split_time)
+    if call.takes("split", split < min(block, loop)):
+        config = call.choose(LOOP_CONFIGS, split_time)
         splits, chunk = split_row(call.target, rows.total, cols.total, config["TILE"])
         vector = max(1, 16 // call.element_size)
-        lanes = {"LANES": config["TILE"] // vector, "VECTOR": vector}
+        lanes = {
+            "LANES": config["TILE"] // vector,
+            "VECTOR": vector,
+            "STAGES": config["num_stages"],
+        }
         return Launch(
             Step(
                 _row_quant_int8_partial,
@@ -552,10 +433,9 @@ def _plan(call: Call) -> Launch:
                 "partial_largest": ((rows.total, splits), call.float),
             },
         )
-    if call.takes("block", width <= WIDEST_BLOCK):
-        config = call.choose(
-            BLOCK_CONFIGS, lambda config: block_cost(config, call.target, rows.total, width)
-        )
+
+    if call.takes("block", block <= loop):
+        config = call.choose(BLOCK_CONFIGS, block_time)
         block_m = max(1, min(config["TILE"] // width, next_power_of_2(rows.total)))
         return Launch(
             Step(
@@ -577,10 +457,9 @@ def _plan(call: Call) -> Launch:
             )
         )
 
-    config = call.choose(
-        LOOP_CONFIGS, lambda config: loop_cost(config, call.target, rows.total, cols.total)
-    )
+    config = call.choose(LOOP_CONFIGS, loop_time)
     vector = max(1, 16 // call.element_size)
+    lanes = {"LANES": config["TILE"] // vector, "VECTOR": vector, "STAGES": config["num_stages"]}
     return Launch(
         Step(
             _row_quant_int8_loop,
@@ -596,7 +475,7 @@ def _plan(call: Call) -> Launch:
                 cols.strides("q")[0],
                 *rows.strides("scale"),
             ),
-            constants={"LANES": config["TILE"] // vector, "VECTOR": vector},
+            constants=lanes,
             config=config,
         )
     )

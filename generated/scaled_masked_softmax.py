@@ -2,9 +2,13 @@
 
 The causal mask is aligned bottom-right: the last query sees every key.
 
-Built by tilegen 0.1.0 from specs/scaled_masked_softmax.py (spec f6320ef9, templates 950bbb1d).
+Built by tilegen 0.1.0 from specs/scaled_masked_softmax.py (spec f6320ef9, templates 68306224).
 Rebuild with `tilegen build`; edits are overwritten.
 
+Traffic: 2*B*H*S*T*e bytes (e: bytes of an element)
+Work: 6*B*H*S*T + 3*B*H*S flops, B*H*S*T + B*H*S of them exponentials, roots and quotients
+Bound: memory on every target
+Eager PyTorch: 5 kernels, 4.5 times the bytes
 """
 
 import torch
@@ -14,7 +18,6 @@ import triton.language as tl
 from ._runtime import (
     Call,
     Config,
-    Kernel,
     Launch,
     Op,
     Operand,
@@ -22,267 +25,113 @@ from ._runtime import (
     Param,
     Step,
     Variant,
+    Work,
     block_cost,
+    by_class,
     cdiv,
+    exp,
     finite_max,
-    fold,
+    least,
     logsumexp_end,
     logsumexp_step,
     loop_cost,
-    minimum,
     nan_max,
     narrow,
     next_power_of_2,
     scalar,
+    split_cost,
     split_row,
-    splits_pay,
     widen,
 )
 
-#: Columns that one program holds in registers; wider rows are swept block by block.
-WIDEST_BLOCK = 32768
+_BLOCK_1 = (
+    Config(TILE=1024, num_warps=4),  # at most 32 B shared
+    Config(TILE=2048, num_warps=2),  # at most 64 B shared
+    Config(TILE=4096, num_warps=2),  # at most 128 B shared
+    Config(TILE=4096, num_warps=8),  # at most 128 B shared
+    Config(TILE=8192, num_warps=4),  # at most 256 B shared
+    Config(TILE=16384, num_warps=8),  # at most 512 B shared
+)
+_BLOCK_2 = (
+    Config(TILE=1024, num_warps=1),  # at most 128 B shared
+    Config(TILE=1024, num_warps=4),  # at most 128 B shared
+    Config(TILE=1024, num_warps=8),  # at most 128 B shared
+    Config(TILE=4096, num_warps=4),  # at most 512 B shared
+    Config(TILE=4096, num_warps=8),  # at most 512 B shared
+    Config(TILE=8192, num_warps=8),  # at most 1024 B shared
+)
+_BLOCK_3 = (
+    Config(TILE=1024, num_warps=1),  # at most 8 B shared
+    Config(TILE=4096, num_warps=4),  # at most 32 B shared
+    Config(TILE=4096, num_warps=8),  # at most 32 B shared
+    Config(TILE=8192, num_warps=8),  # at most 64 B shared
+    Config(TILE=16384, num_warps=4),  # at most 128 B shared
+    Config(TILE=16384, num_warps=8),  # at most 128 B shared
+)
+#: Whole rows in registers, TILE elements to a program; by architecture class and element size in bytes.
+BLOCK_CONFIGS = by_class(
+    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2), _BLOCK_1),
+    (
+        ("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120", "gfx90a", "gfx942", "gfx950"),
+        (4,),
+        _BLOCK_1,
+    ),
+    (
+        ("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120", "gfx90a", "gfx942", "gfx950"),
+        (8,),
+        _BLOCK_2,
+    ),
+    (("gfx90a", "gfx942", "gfx950"), (1, 2), _BLOCK_3),
+)
 
-#: Configs of the block kernels.
-BLOCK_CONFIGS = {
-    ("sm_80", 2): (
-        Config(TILE=1024, num_warps=2),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-        Config(TILE=32768, num_warps=16),  # 0 B shared
-    ),
-    ("sm_80", 4): (
-        Config(TILE=1024, num_warps=2),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-        Config(TILE=32768, num_warps=16),  # 0 B shared
-    ),
-    ("sm_90", 2): (
-        Config(TILE=1024, num_warps=2),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-        Config(TILE=32768, num_warps=16),  # 0 B shared
-    ),
-    ("sm_90", 4): (
-        Config(TILE=1024, num_warps=2),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-        Config(TILE=32768, num_warps=16),  # 0 B shared
-    ),
-    ("sm_100", 2): (
-        Config(TILE=1024, num_warps=2),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-        Config(TILE=32768, num_warps=16),  # 0 B shared
-    ),
-    ("sm_100", 4): (
-        Config(TILE=1024, num_warps=2),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-        Config(TILE=32768, num_warps=16),  # 0 B shared
-    ),
-    ("sm_89", 2): (
-        Config(TILE=1024, num_warps=2),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-        Config(TILE=32768, num_warps=16),  # 0 B shared
-    ),
-    ("sm_89", 4): (
-        Config(TILE=1024, num_warps=2),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-        Config(TILE=32768, num_warps=16),  # 0 B shared
-    ),
-    ("sm_86", 2): (
-        Config(TILE=1024, num_warps=2),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-        Config(TILE=32768, num_warps=16),  # 0 B shared
-    ),
-    ("sm_86", 4): (
-        Config(TILE=1024, num_warps=2),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-        Config(TILE=32768, num_warps=16),  # 0 B shared
-    ),
-    ("sm_120", 2): (
-        Config(TILE=1024, num_warps=2),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-        Config(TILE=32768, num_warps=16),  # 0 B shared
-    ),
-    ("sm_120", 4): (
-        Config(TILE=1024, num_warps=2),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-        Config(TILE=32768, num_warps=16),  # 0 B shared
-    ),
-    ("gfx90a", 2): (
-        Config(TILE=1024, num_warps=2),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-        Config(TILE=32768, num_warps=16),  # 0 B shared
-    ),
-    ("gfx90a", 4): (
-        Config(TILE=1024, num_warps=2),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-        Config(TILE=32768, num_warps=16),  # 0 B shared
-    ),
-    ("gfx942", 2): (
-        Config(TILE=1024, num_warps=2),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-        Config(TILE=32768, num_warps=16),  # 0 B shared
-    ),
-    ("gfx942", 4): (
-        Config(TILE=1024, num_warps=2),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-        Config(TILE=32768, num_warps=16),  # 0 B shared
-    ),
-    ("gfx950", 2): (
-        Config(TILE=1024, num_warps=2),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-        Config(TILE=32768, num_warps=16),  # 0 B shared
-    ),
-    ("gfx950", 4): (
-        Config(TILE=1024, num_warps=2),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-        Config(TILE=32768, num_warps=16),  # 0 B shared
-    ),
-}
-
-#: Configs of the loop kernels.
-LOOP_CONFIGS = {
-    ("sm_80", 2): (
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-    ),
-    ("sm_80", 4): (
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-    ),
-    ("sm_90", 2): (
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-    ),
-    ("sm_90", 4): (
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-    ),
-    ("sm_100", 2): (
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-    ),
-    ("sm_100", 4): (
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-    ),
-    ("sm_89", 2): (
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-    ),
-    ("sm_89", 4): (
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-    ),
-    ("sm_86", 2): (
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-    ),
-    ("sm_86", 4): (
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-    ),
-    ("sm_120", 2): (
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-    ),
-    ("sm_120", 4): (
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-    ),
-    ("gfx90a", 2): (
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-    ),
-    ("gfx90a", 4): (
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-    ),
-    ("gfx942", 2): (
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-    ),
-    ("gfx942", 4): (
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-    ),
-    ("gfx950", 2): (
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-    ),
-    ("gfx950", 4): (
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-    ),
-}
+_LOOP_1 = (
+    Config(TILE=2048, num_warps=4, num_stages=1),  # at most 1024 B shared
+    Config(TILE=2048, num_warps=4, num_stages=2),  # 8192 B shared
+    Config(TILE=2048, num_warps=8, num_stages=4),  # 24576 B shared
+    Config(TILE=4096, num_warps=4, num_stages=1),  # at most 2048 B shared
+    Config(TILE=8192, num_warps=8, num_stages=1),  # at most 4096 B shared
+    Config(TILE=8192, num_warps=8, num_stages=4),  # 98304 B shared
+)
+_LOOP_2 = (
+    Config(TILE=2048, num_warps=4, num_stages=1),  # at most 2048 B shared
+    Config(TILE=2048, num_warps=8, num_stages=4),  # 49152 B shared
+    Config(TILE=2048, num_warps=16, num_stages=4),  # 49152 B shared
+    Config(TILE=4096, num_warps=8, num_stages=1),  # at most 4096 B shared
+    Config(TILE=4096, num_warps=8, num_stages=4),  # 98304 B shared
+    Config(TILE=8192, num_warps=8, num_stages=1),  # at most 8192 B shared
+)
+_LOOP_3 = (
+    Config(TILE=2048, num_warps=4, num_stages=1),  # at most 8192 B shared
+    Config(TILE=2048, num_warps=4, num_stages=2),  # 32768 B shared
+    Config(TILE=2048, num_warps=8, num_stages=1),  # at most 8192 B shared
+    Config(TILE=2048, num_warps=8, num_stages=4),  # 98304 B shared
+    Config(TILE=2048, num_warps=16, num_stages=4),  # 98304 B shared
+    Config(TILE=4096, num_warps=8, num_stages=1),  # at most 16384 B shared
+)
+_LOOP_4 = (
+    Config(TILE=2048, num_warps=4, num_stages=1),  # at most 2048 B shared
+    Config(TILE=2048, num_warps=4, num_stages=2),  # 16384 B shared
+    Config(TILE=4096, num_warps=4, num_stages=1),  # at most 4096 B shared
+    Config(TILE=4096, num_warps=8, num_stages=1),  # at most 4096 B shared
+    Config(TILE=8192, num_warps=8, num_stages=1),  # at most 8192 B shared
+    Config(TILE=16384, num_warps=8, num_stages=1),  # at most 16384 B shared
+)
+_LOOP_5 = (
+    Config(TILE=2048, num_warps=4, num_stages=1),  # at most 8192 B shared
+    Config(TILE=2048, num_warps=4, num_stages=2),  # 32768 B shared
+    Config(TILE=2048, num_warps=8, num_stages=1),  # at most 8192 B shared
+    Config(TILE=2048, num_warps=8, num_stages=2),  # 32768 B shared
+    Config(TILE=4096, num_warps=8, num_stages=1),  # at most 16384 B shared
+    Config(TILE=8192, num_warps=8, num_stages=1),  # at most 32768 B shared
+)
+#: Sweeps over one row, TILE elements at a time; by architecture class and element size in bytes.
+LOOP_CONFIGS = by_class(
+    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2), _LOOP_1),
+    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (4,), _LOOP_2),
+    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _LOOP_3),
+    (("gfx90a", "gfx942", "gfx950"), (1, 2, 4), _LOOP_4),
+    (("gfx90a", "gfx942", "gfx950"), (8,), _LOOP_5),
+)
 
 
 @triton.jit
@@ -320,19 +169,17 @@ def _scaled_masked_softmax_block(
 
     scale = scalar(scale, FLOAT)
 
-    x = tl.load(
-        x_rows + cols * x_col, mask=in_rows & in_cols, other=0.0, eviction_policy="evict_first"
-    ).to(FLOAT)
+    x = tl.load(x_rows + cols * x_col, mask=in_rows & in_cols, other=0.0).to(FLOAT)
     # score = x * scale
     score = x * scale
     # return softmax(score, where=visible)
     row_max = nan_max(tl.where(in_cols, score, float("-inf")), 1)
     row_top = tl.where(row_max == float("-inf"), 0.0, row_max)
-    exps = tl.exp(score - row_top)
+    exps = exp(score - row_top)
     row_total = tl.sum(tl.where(in_cols, exps, 0.0), axis=1, keep_dims=True)
     tl.store(
         out_rows + cols * out_col,
-        narrow(exps / row_total, out_ptr.dtype.element_ty),
+        narrow(exps * (1.0 / row_total), out_ptr.dtype.element_ty),
         mask=in_rows & in_cols,
     )
 
@@ -356,12 +203,13 @@ def _scaled_masked_softmax_loop(
     scale,
     LANES: tl.constexpr,
     VECTOR: tl.constexpr,
+    STAGES: tl.constexpr,
     INT: tl.constexpr,
     FLOAT: tl.constexpr,
 ):
     """A program goes over one row 2 times, block by block."""
     rows = tl.program_id(0).to(INT) + tl.arange(0, 1)[:, None]
-    lane = tl.arange(0, LANES)[:, None] * VECTOR + tl.arange(0, VECTOR)[None, :]
+    lane = (tl.arange(0, LANES)[:, None] * VECTOR + tl.arange(0, VECTOR)[None, :]).to(INT)
     row_2 = rows % ROWS_2
     row_1 = rows // ROWS_2 % ROWS_1
     row_0 = rows // ROWS_2 // ROWS_1
@@ -372,12 +220,21 @@ def _scaled_masked_softmax_loop(
 
     top = tl.full((LANES, 1), -3.4028234663852886e38, FLOAT)
     total = tl.full((LANES, 1), 0.0, FLOAT)
-    for start in range(0, T, LANES * VECTOR):
+    cols = lane
+    in_cols = cols < T
+    next_x = tl.load(x_rows + cols * x_col, mask=in_cols, other=0.0, eviction_policy="evict_last")
+
+    for start in tl.range(0, T, LANES * VECTOR, num_stages=STAGES):
         cols = start + lane
         in_cols = cols < T
-        x = tl.load(
-            x_rows + cols * x_col, mask=in_cols, other=0.0, eviction_policy="evict_last"
-        ).to(FLOAT)
+        x = next_x.to(FLOAT)
+
+        next_cols = cols + LANES * VECTOR
+        in_next = next_cols < T
+        next_x = tl.load(
+            x_rows + next_cols * x_col, mask=in_next, other=0.0, eviction_policy="evict_last"
+        )
+
         # score = x * scale
         score = x * scale
         # return softmax(score, where=visible)
@@ -385,17 +242,21 @@ def _scaled_masked_softmax_loop(
 
     row_top, row_total = logsumexp_end(top, total)
 
-    for start in range(0, T, LANES * VECTOR):
+    value = 1.0 / row_total
+
+    for start in tl.range(0, T, LANES * VECTOR, num_stages=STAGES):
         cols = start + lane
         in_cols = cols < T
+
         x = tl.load(
             x_rows + cols * x_col, mask=in_cols, other=0.0, eviction_policy="evict_first"
         ).to(FLOAT)
         score = x * scale
         tl.store(
             out_rows + cols * out_col,
-            narrow(tl.exp(score - row_top) / row_total, out_ptr.dtype.element_ty),
+            narrow(exp(score - row_top) * value, out_ptr.dtype.element_ty),
             mask=in_cols,
+            cache_modifier=".cs",
         )
 
 
@@ -415,6 +276,7 @@ def _scaled_masked_softmax_partial(
     scale,
     LANES: tl.constexpr,
     VECTOR: tl.constexpr,
+    STAGES: tl.constexpr,
     SPLITS: tl.constexpr,
     CHUNK: tl.constexpr,
     INT: tl.constexpr,
@@ -424,7 +286,7 @@ def _scaled_masked_softmax_partial(
     split = tl.program_id(0) % SPLITS
     rows = (tl.program_id(0) // SPLITS).to(INT) + tl.arange(0, 1)[:, None]
     stop = tl.minimum((split + 1) * CHUNK, T)
-    lane = tl.arange(0, LANES)[:, None] * VECTOR + tl.arange(0, VECTOR)[None, :]
+    lane = (tl.arange(0, LANES)[:, None] * VECTOR + tl.arange(0, VECTOR)[None, :]).to(INT)
     row_2 = rows % ROWS_2
     row_1 = rows // ROWS_2 % ROWS_1
     row_0 = rows // ROWS_2 // ROWS_1
@@ -434,12 +296,11 @@ def _scaled_masked_softmax_partial(
 
     top = tl.full((LANES, 1), -3.4028234663852886e38, FLOAT)
     total = tl.full((LANES, 1), 0.0, FLOAT)
-    for start in range(split * CHUNK, stop, LANES * VECTOR):
+    for start in tl.range(split * CHUNK, stop, LANES * VECTOR, num_stages=STAGES):
         cols = start + lane
         in_cols = cols < stop
-        x = tl.load(
-            x_rows + cols * x_col, mask=in_cols, other=0.0, eviction_policy="evict_last"
-        ).to(FLOAT)
+
+        x = tl.load(x_rows + cols * x_col, mask=in_cols, other=0.0).to(FLOAT)
         # score = x * scale
         score = x * scale
         # return softmax(score, where=visible)
@@ -471,6 +332,7 @@ def _scaled_masked_softmax_finish(
     scale,
     LANES: tl.constexpr,
     VECTOR: tl.constexpr,
+    STAGES: tl.constexpr,
     SPLITS: tl.constexpr,
     CHUNK: tl.constexpr,
     BLOCK_S: tl.constexpr,
@@ -481,7 +343,8 @@ def _scaled_masked_softmax_finish(
     split = tl.program_id(0) % SPLITS
     rows = (tl.program_id(0) // SPLITS).to(INT) + tl.arange(0, 1)[:, None]
     stop = tl.minimum((split + 1) * CHUNK, T)
-    lane = tl.arange(0, LANES)[:, None] * VECTOR + tl.arange(0, VECTOR)[None, :]
+    leads = rows * 0 + split == 0
+    lane = (tl.arange(0, LANES)[:, None] * VECTOR + tl.arange(0, VECTOR)[None, :]).to(INT)
     row_2 = rows % ROWS_2
     row_1 = rows // ROWS_2 % ROWS_1
     row_0 = rows // ROWS_2 // ROWS_1
@@ -496,20 +359,21 @@ def _scaled_masked_softmax_finish(
     )
     total = tl.load(partial_total_ptr + rows * SPLITS + splits, mask=splits < SPLITS, other=0.0)
     row_top, row_total = logsumexp_end(top, total)
+    # return softmax(score, where=visible)
+    value = 1.0 / row_total
 
-    for start in range(split * CHUNK, stop, LANES * VECTOR):
+    for start in tl.range(split * CHUNK, stop, LANES * VECTOR, num_stages=STAGES):
         cols = start + lane
         in_cols = cols < stop
-        x = tl.load(
-            x_rows + cols * x_col, mask=in_cols, other=0.0, eviction_policy="evict_last"
-        ).to(FLOAT)
+
+        x = tl.load(x_rows + cols * x_col, mask=in_cols, other=0.0).to(FLOAT)
         # score = x * scale
         score = x * scale
-        # return softmax(score, where=visible)
         tl.store(
             out_rows + cols * out_col,
-            narrow(tl.exp(score - row_top) / row_total, out_ptr.dtype.element_ty),
+            narrow(exp(score - row_top) * value, out_ptr.dtype.element_ty),
             mask=in_cols,
+            cache_modifier=".cs",
         )
 
 
@@ -551,20 +415,18 @@ def _scaled_masked_softmax_causal_block(
 
     # visible = index(T) <= index(S) + size(T) - size(S) if causal else None
     visible = cols <= (rows % S) + T - S
-    x = tl.load(
-        x_rows + cols * x_col, mask=in_rows & in_cols, other=0.0, eviction_policy="evict_first"
-    ).to(FLOAT)
+    x = tl.load(x_rows + cols * x_col, mask=in_rows & in_cols, other=0.0).to(FLOAT)
     # score = x * scale
     score = x * scale
     # return softmax(score, where=visible)
-    wheres = tl.where(visible, score, float("-inf"))
-    row_max = nan_max(tl.where(in_cols, wheres, float("-inf")), 1)
+    value = tl.where(visible, score, float("-inf"))
+    row_max = nan_max(tl.where(in_cols, value, float("-inf")), 1)
     row_top = tl.where(row_max == float("-inf"), 0.0, row_max)
-    exps = tl.exp(wheres - row_top)
+    exps = exp(value - row_top)
     row_total = tl.sum(tl.where(in_cols, exps, 0.0), axis=1, keep_dims=True)
     tl.store(
         out_rows + cols * out_col,
-        narrow(exps / tl.where(row_total == 0.0, 1.0, row_total), out_ptr.dtype.element_ty),
+        narrow(exps * (1.0 / tl.where(row_total == 0.0, 1.0, row_total)), out_ptr.dtype.element_ty),
         mask=in_rows & in_cols,
     )
 
@@ -589,12 +451,13 @@ def _scaled_masked_softmax_causal_loop(
     scale,
     LANES: tl.constexpr,
     VECTOR: tl.constexpr,
+    STAGES: tl.constexpr,
     INT: tl.constexpr,
     FLOAT: tl.constexpr,
 ):
     """A program goes over one row 2 times, block by block."""
     rows = tl.program_id(0).to(INT) + tl.arange(0, 1)[:, None]
-    lane = tl.arange(0, LANES)[:, None] * VECTOR + tl.arange(0, VECTOR)[None, :]
+    lane = (tl.arange(0, LANES)[:, None] * VECTOR + tl.arange(0, VECTOR)[None, :]).to(INT)
     row_2 = rows % ROWS_2
     row_1 = rows // ROWS_2 % ROWS_1
     row_0 = rows // ROWS_2 // ROWS_1
@@ -605,14 +468,23 @@ def _scaled_masked_softmax_causal_loop(
 
     top = tl.full((LANES, 1), -3.4028234663852886e38, FLOAT)
     total = tl.full((LANES, 1), 0.0, FLOAT)
-    for start in range(0, T, LANES * VECTOR):
+    cols = lane
+    in_cols = cols < T
+    next_x = tl.load(x_rows + cols * x_col, mask=in_cols, other=0.0, eviction_policy="evict_last")
+
+    for start in tl.range(0, T, LANES * VECTOR, num_stages=STAGES):
         cols = start + lane
         in_cols = cols < T
+        x = next_x.to(FLOAT)
+
+        next_cols = cols + LANES * VECTOR
+        in_next = next_cols < T
+        next_x = tl.load(
+            x_rows + next_cols * x_col, mask=in_next, other=0.0, eviction_policy="evict_last"
+        )
+
         # visible = index(T) <= index(S) + size(T) - size(S) if causal else None
         visible = cols <= (rows % S) + T - S
-        x = tl.load(
-            x_rows + cols * x_col, mask=in_cols, other=0.0, eviction_policy="evict_last"
-        ).to(FLOAT)
         # score = x * scale
         score = x * scale
         # return softmax(score, where=visible)
@@ -622,11 +494,12 @@ def _scaled_masked_softmax_causal_loop(
 
     row_top, row_total = logsumexp_end(top, total)
 
-    wheres = tl.where(row_total == 0.0, 1.0, row_total)
+    value = 1.0 / tl.where(row_total == 0.0, 1.0, row_total)
 
-    for start in range(0, T, LANES * VECTOR):
+    for start in tl.range(0, T, LANES * VECTOR, num_stages=STAGES):
         cols = start + lane
         in_cols = cols < T
+
         visible = cols <= (rows % S) + T - S
         x = tl.load(
             x_rows + cols * x_col, mask=in_cols, other=0.0, eviction_policy="evict_first"
@@ -635,10 +508,11 @@ def _scaled_masked_softmax_causal_loop(
         tl.store(
             out_rows + cols * out_col,
             narrow(
-                tl.exp(tl.where(visible, score, float("-inf")) - row_top) / wheres,
+                exp(tl.where(visible, score, float("-inf")) - row_top) * value,
                 out_ptr.dtype.element_ty,
             ),
             mask=in_cols,
+            cache_modifier=".cs",
         )
 
 
@@ -659,6 +533,7 @@ def _scaled_masked_softmax_causal_partial(
     scale,
     LANES: tl.constexpr,
     VECTOR: tl.constexpr,
+    STAGES: tl.constexpr,
     SPLITS: tl.constexpr,
     CHUNK: tl.constexpr,
     INT: tl.constexpr,
@@ -668,7 +543,7 @@ def _scaled_masked_softmax_causal_partial(
     split = tl.program_id(0) % SPLITS
     rows = (tl.program_id(0) // SPLITS).to(INT) + tl.arange(0, 1)[:, None]
     stop = tl.minimum((split + 1) * CHUNK, T)
-    lane = tl.arange(0, LANES)[:, None] * VECTOR + tl.arange(0, VECTOR)[None, :]
+    lane = (tl.arange(0, LANES)[:, None] * VECTOR + tl.arange(0, VECTOR)[None, :]).to(INT)
     row_2 = rows % ROWS_2
     row_1 = rows // ROWS_2 % ROWS_1
     row_0 = rows // ROWS_2 // ROWS_1
@@ -678,14 +553,13 @@ def _scaled_masked_softmax_causal_partial(
 
     top = tl.full((LANES, 1), -3.4028234663852886e38, FLOAT)
     total = tl.full((LANES, 1), 0.0, FLOAT)
-    for start in range(split * CHUNK, stop, LANES * VECTOR):
+    for start in tl.range(split * CHUNK, stop, LANES * VECTOR, num_stages=STAGES):
         cols = start + lane
         in_cols = cols < stop
+
         # visible = index(T) <= index(S) + size(T) - size(S) if causal else None
         visible = cols <= (rows % S) + T - S
-        x = tl.load(
-            x_rows + cols * x_col, mask=in_cols, other=0.0, eviction_policy="evict_last"
-        ).to(FLOAT)
+        x = tl.load(x_rows + cols * x_col, mask=in_cols, other=0.0).to(FLOAT)
         # score = x * scale
         score = x * scale
         # return softmax(score, where=visible)
@@ -720,6 +594,7 @@ def _scaled_masked_softmax_causal_finish(
     scale,
     LANES: tl.constexpr,
     VECTOR: tl.constexpr,
+    STAGES: tl.constexpr,
     SPLITS: tl.constexpr,
     CHUNK: tl.constexpr,
     BLOCK_S: tl.constexpr,
@@ -730,7 +605,8 @@ def _scaled_masked_softmax_causal_finish(
     split = tl.program_id(0) % SPLITS
     rows = (tl.program_id(0) // SPLITS).to(INT) + tl.arange(0, 1)[:, None]
     stop = tl.minimum((split + 1) * CHUNK, T)
-    lane = tl.arange(0, LANES)[:, None] * VECTOR + tl.arange(0, VECTOR)[None, :]
+    leads = rows * 0 + split == 0
+    lane = (tl.arange(0, LANES)[:, None] * VECTOR + tl.arange(0, VECTOR)[None, :]).to(INT)
     row_2 = rows % ROWS_2
     row_1 = rows // ROWS_2 % ROWS_1
     row_0 = rows // ROWS_2 // ROWS_1
@@ -746,25 +622,25 @@ def _scaled_masked_softmax_causal_finish(
     total = tl.load(partial_total_ptr + rows * SPLITS + splits, mask=splits < SPLITS, other=0.0)
     row_top, row_total = logsumexp_end(top, total)
     # return softmax(score, where=visible)
-    wheres = tl.where(row_total == 0.0, 1.0, row_total)
+    value = 1.0 / tl.where(row_total == 0.0, 1.0, row_total)
 
-    for start in range(split * CHUNK, stop, LANES * VECTOR):
+    for start in tl.range(split * CHUNK, stop, LANES * VECTOR, num_stages=STAGES):
         cols = start + lane
         in_cols = cols < stop
+
         # visible = index(T) <= index(S) + size(T) - size(S) if causal else None
         visible = cols <= (rows % S) + T - S
-        x = tl.load(
-            x_rows + cols * x_col, mask=in_cols, other=0.0, eviction_policy="evict_last"
-        ).to(FLOAT)
+        x = tl.load(x_rows + cols * x_col, mask=in_cols, other=0.0).to(FLOAT)
         # score = x * scale
         score = x * scale
         tl.store(
             out_rows + cols * out_col,
             narrow(
-                tl.exp(tl.where(visible, score, float("-inf")) - row_top) / wheres,
+                exp(tl.where(visible, score, float("-inf")) - row_top) * value,
                 out_ptr.dtype.element_ty,
             ),
             mask=in_cols,
+            cache_modifier=".cs",
         )
 
 
@@ -809,27 +685,22 @@ def _scaled_masked_softmax_mask_block(
 
     scale = scalar(scale, FLOAT)
 
-    x = tl.load(
-        x_rows + cols * x_col, mask=in_rows & in_cols, other=0.0, eviction_policy="evict_first"
-    ).to(FLOAT)
+    x = tl.load(x_rows + cols * x_col, mask=in_rows & in_cols, other=0.0).to(FLOAT)
     # score = x * scale
     score = x * scale
-    mask = tl.load(
-        mask_rows + cols * mask_col,
-        mask=in_rows & in_cols,
-        other=float("-inf"),
-        eviction_policy="evict_first",
-    ).to(FLOAT)
+    mask = tl.load(mask_rows + cols * mask_col, mask=in_rows & in_cols, other=float("-inf")).to(
+        FLOAT
+    )
     # score = score + mask
-    score_2 = score + mask
+    score = score + mask
     # return softmax(score, where=visible)
-    row_max = nan_max(score_2, 1)
+    row_max = nan_max(score, 1)
     row_top = tl.where(row_max == float("-inf"), 0.0, row_max)
-    exps = tl.exp(score_2 - row_top)
+    exps = exp(score - row_top)
     row_total = tl.sum(exps, axis=1, keep_dims=True)
     tl.store(
         out_rows + cols * out_col,
-        narrow(exps / row_total, out_ptr.dtype.element_ty),
+        narrow(exps * (1.0 / row_total), out_ptr.dtype.element_ty),
         mask=in_rows & in_cols,
     )
 
@@ -858,12 +729,13 @@ def _scaled_masked_softmax_mask_loop(
     scale,
     LANES: tl.constexpr,
     VECTOR: tl.constexpr,
+    STAGES: tl.constexpr,
     INT: tl.constexpr,
     FLOAT: tl.constexpr,
 ):
     """A program goes over one row 2 times, block by block."""
     rows = tl.program_id(0).to(INT) + tl.arange(0, 1)[:, None]
-    lane = tl.arange(0, LANES)[:, None] * VECTOR + tl.arange(0, VECTOR)[None, :]
+    lane = (tl.arange(0, LANES)[:, None] * VECTOR + tl.arange(0, VECTOR)[None, :]).to(INT)
     row_2 = rows % ROWS_2
     row_1 = rows // ROWS_2 % ROWS_1
     row_0 = rows // ROWS_2 // ROWS_1
@@ -875,30 +747,46 @@ def _scaled_masked_softmax_mask_loop(
 
     top = tl.full((LANES, 1), -3.4028234663852886e38, FLOAT)
     total = tl.full((LANES, 1), 0.0, FLOAT)
-    for start in range(0, T, LANES * VECTOR):
+    cols = lane
+    in_cols = cols < T
+    next_x = tl.load(x_rows + cols * x_col, mask=in_cols, other=0.0, eviction_policy="evict_last")
+    next_mask = tl.load(
+        mask_rows + cols * mask_col, mask=in_cols, other=float("-inf"), eviction_policy="evict_last"
+    )
+
+    for start in tl.range(0, T, LANES * VECTOR, num_stages=STAGES):
         cols = start + lane
         in_cols = cols < T
-        x = tl.load(
-            x_rows + cols * x_col, mask=in_cols, other=0.0, eviction_policy="evict_last"
-        ).to(FLOAT)
-        # score = x * scale
-        score = x * scale
-        mask = tl.load(
-            mask_rows + cols * mask_col,
-            mask=in_cols,
+        x = next_x.to(FLOAT)
+        mask = next_mask.to(FLOAT)
+
+        next_cols = cols + LANES * VECTOR
+        in_next = next_cols < T
+        next_x = tl.load(
+            x_rows + next_cols * x_col, mask=in_next, other=0.0, eviction_policy="evict_last"
+        )
+        next_mask = tl.load(
+            mask_rows + next_cols * mask_col,
+            mask=in_next,
             other=float("-inf"),
             eviction_policy="evict_last",
-        ).to(FLOAT)
+        )
+
+        # score = x * scale
+        score = x * scale
         # score = score + mask
-        score_2 = score + mask
+        score = score + mask
         # return softmax(score, where=visible)
-        top, total = logsumexp_step(top, total, score_2)
+        top, total = logsumexp_step(top, total, score)
 
     row_top, row_total = logsumexp_end(top, total)
 
-    for start in range(0, T, LANES * VECTOR):
+    value = 1.0 / row_total
+
+    for start in tl.range(0, T, LANES * VECTOR, num_stages=STAGES):
         cols = start + lane
         in_cols = cols < T
+
         x = tl.load(
             x_rows + cols * x_col, mask=in_cols, other=0.0, eviction_policy="evict_first"
         ).to(FLOAT)
@@ -909,11 +797,12 @@ def _scaled_masked_softmax_mask_loop(
             other=float("-inf"),
             eviction_policy="evict_first",
         ).to(FLOAT)
-        score_2 = score + mask
+        score = score + mask
         tl.store(
             out_rows + cols * out_col,
-            narrow(tl.exp(score_2 - row_top) / row_total, out_ptr.dtype.element_ty),
+            narrow(exp(score - row_top) * value, out_ptr.dtype.element_ty),
             mask=in_cols,
+            cache_modifier=".cs",
         )
 
 
@@ -938,6 +827,7 @@ def _scaled_masked_softmax_mask_partial(
     scale,
     LANES: tl.constexpr,
     VECTOR: tl.constexpr,
+    STAGES: tl.constexpr,
     SPLITS: tl.constexpr,
     CHUNK: tl.constexpr,
     INT: tl.constexpr,
@@ -947,7 +837,7 @@ def _scaled_masked_softmax_mask_partial(
     split = tl.program_id(0) % SPLITS
     rows = (tl.program_id(0) // SPLITS).to(INT) + tl.arange(0, 1)[:, None]
     stop = tl.minimum((split + 1) * CHUNK, T)
-    lane = tl.arange(0, LANES)[:, None] * VECTOR + tl.arange(0, VECTOR)[None, :]
+    lane = (tl.arange(0, LANES)[:, None] * VECTOR + tl.arange(0, VECTOR)[None, :]).to(INT)
     row_2 = rows % ROWS_2
     row_1 = rows // ROWS_2 % ROWS_1
     row_0 = rows // ROWS_2 // ROWS_1
@@ -958,24 +848,18 @@ def _scaled_masked_softmax_mask_partial(
 
     top = tl.full((LANES, 1), -3.4028234663852886e38, FLOAT)
     total = tl.full((LANES, 1), 0.0, FLOAT)
-    for start in range(split * CHUNK, stop, LANES * VECTOR):
+    for start in tl.range(split * CHUNK, stop, LANES * VECTOR, num_stages=STAGES):
         cols = start + lane
         in_cols = cols < stop
-        x = tl.load(
-            x_rows + cols * x_col, mask=in_cols, other=0.0, eviction_policy="evict_last"
-        ).to(FLOAT)
+
+        x = tl.load(x_rows + cols * x_col, mask=in_cols, other=0.0).to(FLOAT)
         # score = x * scale
         score = x * scale
-        mask = tl.load(
-            mask_rows + cols * mask_col,
-            mask=in_cols,
-            other=float("-inf"),
-            eviction_policy="evict_last",
-        ).to(FLOAT)
+        mask = tl.load(mask_rows + cols * mask_col, mask=in_cols, other=float("-inf")).to(FLOAT)
         # score = score + mask
-        score_2 = score + mask
+        score = score + mask
         # return softmax(score, where=visible)
-        top, total = logsumexp_step(top, total, score_2)
+        top, total = logsumexp_step(top, total, score)
 
     row_top, row_total = logsumexp_end(top, total)
     tl.store(partial_top_ptr + rows * SPLITS + split, row_top)
@@ -1008,6 +892,7 @@ def _scaled_masked_softmax_mask_finish(
     scale,
     LANES: tl.constexpr,
     VECTOR: tl.constexpr,
+    STAGES: tl.constexpr,
     SPLITS: tl.constexpr,
     CHUNK: tl.constexpr,
     BLOCK_S: tl.constexpr,
@@ -1018,7 +903,8 @@ def _scaled_masked_softmax_mask_finish(
     split = tl.program_id(0) % SPLITS
     rows = (tl.program_id(0) // SPLITS).to(INT) + tl.arange(0, 1)[:, None]
     stop = tl.minimum((split + 1) * CHUNK, T)
-    lane = tl.arange(0, LANES)[:, None] * VECTOR + tl.arange(0, VECTOR)[None, :]
+    leads = rows * 0 + split == 0
+    lane = (tl.arange(0, LANES)[:, None] * VECTOR + tl.arange(0, VECTOR)[None, :]).to(INT)
     row_2 = rows % ROWS_2
     row_1 = rows // ROWS_2 % ROWS_1
     row_0 = rows // ROWS_2 // ROWS_1
@@ -1034,28 +920,24 @@ def _scaled_masked_softmax_mask_finish(
     )
     total = tl.load(partial_total_ptr + rows * SPLITS + splits, mask=splits < SPLITS, other=0.0)
     row_top, row_total = logsumexp_end(top, total)
+    # return softmax(score, where=visible)
+    value = 1.0 / row_total
 
-    for start in range(split * CHUNK, stop, LANES * VECTOR):
+    for start in tl.range(split * CHUNK, stop, LANES * VECTOR, num_stages=STAGES):
         cols = start + lane
         in_cols = cols < stop
-        x = tl.load(
-            x_rows + cols * x_col, mask=in_cols, other=0.0, eviction_policy="evict_last"
-        ).to(FLOAT)
+
+        x = tl.load(x_rows + cols * x_col, mask=in_cols, other=0.0).to(FLOAT)
         # score = x * scale
         score = x * scale
-        mask = tl.load(
-            mask_rows + cols * mask_col,
-            mask=in_cols,
-            other=float("-inf"),
-            eviction_policy="evict_last",
-        ).to(FLOAT)
+        mask = tl.load(mask_rows + cols * mask_col, mask=in_cols, other=float("-inf")).to(FLOAT)
         # score = score + mask
-        score_2 = score + mask
-        # return softmax(score, where=visible)
+        score = score + mask
         tl.store(
             out_rows + cols * out_col,
-            narrow(tl.exp(score_2 - row_top) / row_total, out_ptr.dtype.element_ty),
+            narrow(exp(score - row_top) * value, out_ptr.dtype.element_ty),
             mask=in_cols,
+            cache_modifier=".cs",
         )
 
 
@@ -1103,28 +985,21 @@ def _scaled_masked_softmax_mask_causal_block(
 
     # visible = index(T) <= index(S) + size(T) - size(S) if causal else None
     visible = cols <= (rows % S) + T - S
-    x = tl.load(
-        x_rows + cols * x_col, mask=in_rows & in_cols, other=0.0, eviction_policy="evict_first"
-    ).to(FLOAT)
+    x = tl.load(x_rows + cols * x_col, mask=in_rows & in_cols, other=0.0).to(FLOAT)
     # score = x * scale
     score = x * scale
-    mask = tl.load(
-        mask_rows + cols * mask_col,
-        mask=in_rows & in_cols,
-        other=0.0,
-        eviction_policy="evict_first",
-    ).to(FLOAT)
+    mask = tl.load(mask_rows + cols * mask_col, mask=in_rows & in_cols, other=0.0).to(FLOAT)
     # score = score + mask
-    score_2 = score + mask
+    score = score + mask
     # return softmax(score, where=visible)
-    wheres = tl.where(visible, score_2, float("-inf"))
-    row_max = nan_max(tl.where(in_cols, wheres, float("-inf")), 1)
+    value = tl.where(visible, score, float("-inf"))
+    row_max = nan_max(tl.where(in_cols, value, float("-inf")), 1)
     row_top = tl.where(row_max == float("-inf"), 0.0, row_max)
-    exps = tl.exp(wheres - row_top)
+    exps = exp(value - row_top)
     row_total = tl.sum(tl.where(in_cols, exps, 0.0), axis=1, keep_dims=True)
     tl.store(
         out_rows + cols * out_col,
-        narrow(exps / tl.where(row_total == 0.0, 1.0, row_total), out_ptr.dtype.element_ty),
+        narrow(exps * (1.0 / tl.where(row_total == 0.0, 1.0, row_total)), out_ptr.dtype.element_ty),
         mask=in_rows & in_cols,
     )
 
@@ -1154,12 +1029,13 @@ def _scaled_masked_softmax_mask_causal_loop(
     scale,
     LANES: tl.constexpr,
     VECTOR: tl.constexpr,
+    STAGES: tl.constexpr,
     INT: tl.constexpr,
     FLOAT: tl.constexpr,
 ):
     """A program goes over one row 2 times, block by block."""
     rows = tl.program_id(0).to(INT) + tl.arange(0, 1)[:, None]
-    lane = tl.arange(0, LANES)[:, None] * VECTOR + tl.arange(0, VECTOR)[None, :]
+    lane = (tl.arange(0, LANES)[:, None] * VECTOR + tl.arange(0, VECTOR)[None, :]).to(INT)
     row_2 = rows % ROWS_2
     row_1 = rows // ROWS_2 % ROWS_1
     row_0 = rows // ROWS_2 // ROWS_1
@@ -1171,33 +1047,47 @@ def _scaled_masked_softmax_mask_causal_loop(
 
     top = tl.full((LANES, 1), -3.4028234663852886e38, FLOAT)
     total = tl.full((LANES, 1), 0.0, FLOAT)
-    for start in range(0, T, LANES * VECTOR):
+    cols = lane
+    in_cols = cols < T
+    next_x = tl.load(x_rows + cols * x_col, mask=in_cols, other=0.0, eviction_policy="evict_last")
+    next_mask = tl.load(
+        mask_rows + cols * mask_col, mask=in_cols, other=0.0, eviction_policy="evict_last"
+    )
+
+    for start in tl.range(0, T, LANES * VECTOR, num_stages=STAGES):
         cols = start + lane
         in_cols = cols < T
+        x = next_x.to(FLOAT)
+        mask = next_mask.to(FLOAT)
+
+        next_cols = cols + LANES * VECTOR
+        in_next = next_cols < T
+        next_x = tl.load(
+            x_rows + next_cols * x_col, mask=in_next, other=0.0, eviction_policy="evict_last"
+        )
+        next_mask = tl.load(
+            mask_rows + next_cols * mask_col, mask=in_next, other=0.0, eviction_policy="evict_last"
+        )
+
         # visible = index(T) <= index(S) + size(T) - size(S) if causal else None
         visible = cols <= (rows % S) + T - S
-        x = tl.load(
-            x_rows + cols * x_col, mask=in_cols, other=0.0, eviction_policy="evict_last"
-        ).to(FLOAT)
         # score = x * scale
         score = x * scale
-        mask = tl.load(
-            mask_rows + cols * mask_col, mask=in_cols, other=0.0, eviction_policy="evict_last"
-        ).to(FLOAT)
         # score = score + mask
-        score_2 = score + mask
+        score = score + mask
         # return softmax(score, where=visible)
         top, total = logsumexp_step(
-            top, total, tl.where(in_cols, tl.where(visible, score_2, float("-inf")), float("-inf"))
+            top, total, tl.where(in_cols, tl.where(visible, score, float("-inf")), float("-inf"))
         )
 
     row_top, row_total = logsumexp_end(top, total)
 
-    wheres = tl.where(row_total == 0.0, 1.0, row_total)
+    value = 1.0 / tl.where(row_total == 0.0, 1.0, row_total)
 
-    for start in range(0, T, LANES * VECTOR):
+    for start in tl.range(0, T, LANES * VECTOR, num_stages=STAGES):
         cols = start + lane
         in_cols = cols < T
+
         visible = cols <= (rows % S) + T - S
         x = tl.load(
             x_rows + cols * x_col, mask=in_cols, other=0.0, eviction_policy="evict_first"
@@ -1206,14 +1096,15 @@ def _scaled_masked_softmax_mask_causal_loop(
         mask = tl.load(
             mask_rows + cols * mask_col, mask=in_cols, other=0.0, eviction_policy="evict_first"
         ).to(FLOAT)
-        score_2 = score + mask
+        score = score + mask
         tl.store(
             out_rows + cols * out_col,
             narrow(
-                tl.exp(tl.where(visible, score_2, float("-inf")) - row_top) / wheres,
+                exp(tl.where(visible, score, float("-inf")) - row_top) * value,
                 out_ptr.dtype.element_ty,
             ),
             mask=in_cols,
+            cache_modifier=".cs",
         )
 
 
@@ -1239,6 +1130,7 @@ def _scaled_masked_softmax_mask_causal_partial(
     scale,
     LANES: tl.constexpr,
     VECTOR: tl.constexpr,
+    STAGES: tl.constexpr,
     SPLITS: tl.constexpr,
     CHUNK: tl.constexpr,
     INT: tl.constexpr,
@@ -1248,7 +1140,7 @@ def _scaled_masked_softmax_mask_causal_partial(
     split = tl.program_id(0) % SPLITS
     rows = (tl.program_id(0) // SPLITS).to(INT) + tl.arange(0, 1)[:, None]
     stop = tl.minimum((split + 1) * CHUNK, T)
-    lane = tl.arange(0, LANES)[:, None] * VECTOR + tl.arange(0, VECTOR)[None, :]
+    lane = (tl.arange(0, LANES)[:, None] * VECTOR + tl.arange(0, VECTOR)[None, :]).to(INT)
     row_2 = rows % ROWS_2
     row_1 = rows // ROWS_2 % ROWS_1
     row_0 = rows // ROWS_2 // ROWS_1
@@ -1259,24 +1151,21 @@ def _scaled_masked_softmax_mask_causal_partial(
 
     top = tl.full((LANES, 1), -3.4028234663852886e38, FLOAT)
     total = tl.full((LANES, 1), 0.0, FLOAT)
-    for start in range(split * CHUNK, stop, LANES * VECTOR):
+    for start in tl.range(split * CHUNK, stop, LANES * VECTOR, num_stages=STAGES):
         cols = start + lane
         in_cols = cols < stop
+
         # visible = index(T) <= index(S) + size(T) - size(S) if causal else None
         visible = cols <= (rows % S) + T - S
-        x = tl.load(
-            x_rows + cols * x_col, mask=in_cols, other=0.0, eviction_policy="evict_last"
-        ).to(FLOAT)
+        x = tl.load(x_rows + cols * x_col, mask=in_cols, other=0.0).to(FLOAT)
         # score = x * scale
         score = x * scale
-        mask = tl.load(
-            mask_rows + cols * mask_col, mask=in_cols, other=0.0, eviction_policy="evict_last"
-        ).to(FLOAT)
+        mask = tl.load(mask_rows + cols * mask_col, mask=in_cols, other=0.0).to(FLOAT)
         # score = score + mask
-        score_2 = score + mask
+        score = score + mask
         # return softmax(score, where=visible)
         top, total = logsumexp_step(
-            top, total, tl.where(in_cols, tl.where(visible, score_2, float("-inf")), float("-inf"))
+            top, total, tl.where(in_cols, tl.where(visible, score, float("-inf")), float("-inf"))
         )
 
     row_top, row_total = logsumexp_end(top, total)
@@ -1311,6 +1200,7 @@ def _scaled_masked_softmax_mask_causal_finish(
     scale,
     LANES: tl.constexpr,
     VECTOR: tl.constexpr,
+    STAGES: tl.constexpr,
     SPLITS: tl.constexpr,
     CHUNK: tl.constexpr,
     BLOCK_S: tl.constexpr,
@@ -1321,7 +1211,8 @@ def _scaled_masked_softmax_mask_causal_finish(
     split = tl.program_id(0) % SPLITS
     rows = (tl.program_id(0) // SPLITS).to(INT) + tl.arange(0, 1)[:, None]
     stop = tl.minimum((split + 1) * CHUNK, T)
-    lane = tl.arange(0, LANES)[:, None] * VECTOR + tl.arange(0, VECTOR)[None, :]
+    leads = rows * 0 + split == 0
+    lane = (tl.arange(0, LANES)[:, None] * VECTOR + tl.arange(0, VECTOR)[None, :]).to(INT)
     row_2 = rows % ROWS_2
     row_1 = rows // ROWS_2 % ROWS_1
     row_0 = rows // ROWS_2 // ROWS_1
@@ -1338,30 +1229,28 @@ def _scaled_masked_softmax_mask_causal_finish(
     total = tl.load(partial_total_ptr + rows * SPLITS + splits, mask=splits < SPLITS, other=0.0)
     row_top, row_total = logsumexp_end(top, total)
     # return softmax(score, where=visible)
-    wheres = tl.where(row_total == 0.0, 1.0, row_total)
+    value = 1.0 / tl.where(row_total == 0.0, 1.0, row_total)
 
-    for start in range(split * CHUNK, stop, LANES * VECTOR):
+    for start in tl.range(split * CHUNK, stop, LANES * VECTOR, num_stages=STAGES):
         cols = start + lane
         in_cols = cols < stop
+
         # visible = index(T) <= index(S) + size(T) - size(S) if causal else None
         visible = cols <= (rows % S) + T - S
-        x = tl.load(
-            x_rows + cols * x_col, mask=in_cols, other=0.0, eviction_policy="evict_last"
-        ).to(FLOAT)
+        x = tl.load(x_rows + cols * x_col, mask=in_cols, other=0.0).to(FLOAT)
         # score = x * scale
         score = x * scale
-        mask = tl.load(
-            mask_rows + cols * mask_col, mask=in_cols, other=0.0, eviction_policy="evict_last"
-        ).to(FLOAT)
+        mask = tl.load(mask_rows + cols * mask_col, mask=in_cols, other=0.0).to(FLOAT)
         # score = score + mask
-        score_2 = score + mask
+        score = score + mask
         tl.store(
             out_rows + cols * out_col,
             narrow(
-                tl.exp(tl.where(visible, score_2, float("-inf")) - row_top) / wheres,
+                exp(tl.where(visible, score, float("-inf")) - row_top) * value,
                 out_ptr.dtype.element_ty,
             ),
             mask=in_cols,
+            cache_modifier=".cs",
         )
 
 
@@ -1370,13 +1259,54 @@ def _plan(call: Call) -> Launch:
     rows = call.axes(("B", "H", "S"), limit=3)
     cols = call.axes(("T",), limit=1)
     width = next_power_of_2(cols.total)
-    if call.takes("split", splits_pay(call.target, rows.total, cols.total)):
-        config = call.choose(
-            LOOP_CONFIGS, lambda config: loop_cost(config, call.target, rows.total, cols.total)
+
+    def block_time(config: Config) -> float:
+        work = Work(reads=1, writes=1, flops=6, special=1, joins=2)
+        return block_cost(config, call.target, work, call.element_size, rows.total, width)
+
+    block = least(call, BLOCK_CONFIGS, block_time)
+
+    def loop_time(config: Config) -> float:
+        work = Work(
+            reads=1,
+            writes=1,
+            flops=10.125,
+            special=2.25,
+            rereads=1,
+            joins=1,
+            passes=2,
+            ahead=1,
+            held=2.25,
+            held_wide=3.5,
         )
+        return loop_cost(config, call.target, work, call.element_size, rows.total, cols.total)
+
+    loop = least(call, LOOP_CONFIGS, loop_time)
+
+    def split_time(config: Config) -> float:
+        work = Work(
+            reads=1,
+            writes=1,
+            flops=10.625,
+            special=2.375,
+            rereads=1,
+            joins=2,
+            passes=2,
+            held=1.25,
+            held_wide=1.5,
+        )
+        return split_cost(config, call.target, work, call.element_size, rows.total, cols.total)
+
+    split = least(call, LOOP_CONFIGS, split_time)
+    if call.takes("split", split < min(block, loop)):
+        config = call.choose(LOOP_CONFIGS, split_time)
         splits, chunk = split_row(call.target, rows.total, cols.total, config["TILE"])
         vector = max(1, 16 // call.element_size)
-        lanes = {"LANES": config["TILE"] // vector, "VECTOR": vector}
+        lanes = {
+            "LANES": config["TILE"] // vector,
+            "VECTOR": vector,
+            "STAGES": config["num_stages"],
+        }
         return Launch(
             Step(
                 _scaled_masked_softmax_partial,
@@ -1420,10 +1350,9 @@ def _plan(call: Call) -> Launch:
                 "partial_total": ((rows.total, splits), call.float),
             },
         )
-    if call.takes("block", width <= WIDEST_BLOCK):
-        config = call.choose(
-            BLOCK_CONFIGS, lambda config: block_cost(config, call.target, rows.total, width)
-        )
+
+    if call.takes("block", block <= loop):
+        config = call.choose(BLOCK_CONFIGS, block_time)
         block_m = max(1, min(config["TILE"] // width, next_power_of_2(rows.total)))
         return Launch(
             Step(
@@ -1445,10 +1374,9 @@ def _plan(call: Call) -> Launch:
             )
         )
 
-    config = call.choose(
-        LOOP_CONFIGS, lambda config: loop_cost(config, call.target, rows.total, cols.total)
-    )
+    config = call.choose(LOOP_CONFIGS, loop_time)
     vector = max(1, 16 // call.element_size)
+    lanes = {"LANES": config["TILE"] // vector, "VECTOR": vector, "STAGES": config["num_stages"]}
     return Launch(
         Step(
             _scaled_masked_softmax_loop,
@@ -1464,7 +1392,7 @@ def _plan(call: Call) -> Launch:
                 cols.strides("out")[0],
             ),
             params=("scale",),
-            constants={"LANES": config["TILE"] // vector, "VECTOR": vector},
+            constants=lanes,
             config=config,
         )
     )
@@ -1475,13 +1403,54 @@ def _plan_causal(call: Call) -> Launch:
     rows = call.axes(("B", "H", "S"), limit=3)
     cols = call.axes(("T",), limit=1)
     width = next_power_of_2(cols.total)
-    if call.takes("split", splits_pay(call.target, rows.total, cols.total)):
-        config = call.choose(
-            LOOP_CONFIGS, lambda config: loop_cost(config, call.target, rows.total, cols.total)
+
+    def block_time(config: Config) -> float:
+        work = Work(reads=1, writes=1, flops=8, special=1, joins=2)
+        return block_cost(config, call.target, work, call.element_size, rows.total, width)
+
+    block = least(call, BLOCK_CONFIGS, block_time)
+
+    def loop_time(config: Config) -> float:
+        work = Work(
+            reads=1,
+            writes=1,
+            flops=14.125,
+            special=2.25,
+            rereads=1,
+            joins=1,
+            passes=2,
+            ahead=1,
+            held=2.25,
+            held_wide=3.5,
         )
+        return loop_cost(config, call.target, work, call.element_size, rows.total, cols.total)
+
+    loop = least(call, LOOP_CONFIGS, loop_time)
+
+    def split_time(config: Config) -> float:
+        work = Work(
+            reads=1,
+            writes=1,
+            flops=14.625,
+            special=2.375,
+            rereads=1,
+            joins=2,
+            passes=2,
+            held=1.25,
+            held_wide=1.5,
+        )
+        return split_cost(config, call.target, work, call.element_size, rows.total, cols.total)
+
+    split = least(call, LOOP_CONFIGS, split_time)
+    if call.takes("split", split < min(block, loop)):
+        config = call.choose(LOOP_CONFIGS, split_time)
         splits, chunk = split_row(call.target, rows.total, cols.total, config["TILE"])
         vector = max(1, 16 // call.element_size)
-        lanes = {"LANES": config["TILE"] // vector, "VECTOR": vector}
+        lanes = {
+            "LANES": config["TILE"] // vector,
+            "VECTOR": vector,
+            "STAGES": config["num_stages"],
+        }
         return Launch(
             Step(
                 _scaled_masked_softmax_causal_partial,
@@ -1527,10 +1496,9 @@ def _plan_causal(call: Call) -> Launch:
                 "partial_total": ((rows.total, splits), call.float),
             },
         )
-    if call.takes("block", width <= WIDEST_BLOCK):
-        config = call.choose(
-            BLOCK_CONFIGS, lambda config: block_cost(config, call.target, rows.total, width)
-        )
+
+    if call.takes("block", block <= loop):
+        config = call.choose(BLOCK_CONFIGS, block_time)
         block_m = max(1, min(config["TILE"] // width, next_power_of_2(rows.total)))
         return Launch(
             Step(
@@ -1553,10 +1521,9 @@ def _plan_causal(call: Call) -> Launch:
             )
         )
 
-    config = call.choose(
-        LOOP_CONFIGS, lambda config: loop_cost(config, call.target, rows.total, cols.total)
-    )
+    config = call.choose(LOOP_CONFIGS, loop_time)
     vector = max(1, 16 // call.element_size)
+    lanes = {"LANES": config["TILE"] // vector, "VECTOR": vector, "STAGES": config["num_stages"]}
     return Launch(
         Step(
             _scaled_masked_softmax_causal_loop,
@@ -1573,7 +1540,7 @@ def _plan_causal(call: Call) -> Launch:
                 cols.strides("out")[0],
             ),
             params=("scale",),
-            constants={"LANES": config["TILE"] // vector, "VECTOR": vector},
+            constants=lanes,
             config=config,
         )
     )
@@ -1584,13 +1551,56 @@ def _plan_mask(call: Call) -> Launch:
     rows = call.axes(("B", "H", "S"), limit=3)
     cols = call.axes(("T",), limit=1)
     width = next_power_of_2(cols.total)
-    if call.takes("split", splits_pay(call.target, rows.total, cols.total)):
-        config = call.choose(
-            LOOP_CONFIGS, lambda config: loop_cost(config, call.target, rows.total, cols.total)
+
+    def block_time(config: Config) -> float:
+        work = Work(reads=2, writes=1, flops=7, special=1, joins=2, held=2, held_wide=2)
+        return block_cost(config, call.target, work, call.element_size, rows.total, width)
+
+    block = least(call, BLOCK_CONFIGS, block_time)
+
+    def loop_time(config: Config) -> float:
+        work = Work(
+            reads=2,
+            writes=1,
+            flops=12.125,
+            special=2.25,
+            rereads=2,
+            joins=1,
+            passes=2,
+            tiles=2,
+            ahead=1,
+            held=3.75,
+            held_wide=5.5,
         )
+        return loop_cost(config, call.target, work, call.element_size, rows.total, cols.total)
+
+    loop = least(call, LOOP_CONFIGS, loop_time)
+
+    def split_time(config: Config) -> float:
+        work = Work(
+            reads=2,
+            writes=1,
+            flops=12.625,
+            special=2.375,
+            rereads=2,
+            joins=2,
+            passes=2,
+            tiles=2,
+            held=2.25,
+            held_wide=2.5,
+        )
+        return split_cost(config, call.target, work, call.element_size, rows.total, cols.total)
+
+    split = least(call, LOOP_CONFIGS, split_time)
+    if call.takes("split", split < min(block, loop)):
+        config = call.choose(LOOP_CONFIGS, split_time)
         splits, chunk = split_row(call.target, rows.total, cols.total, config["TILE"])
         vector = max(1, 16 // call.element_size)
-        lanes = {"LANES": config["TILE"] // vector, "VECTOR": vector}
+        lanes = {
+            "LANES": config["TILE"] // vector,
+            "VECTOR": vector,
+            "STAGES": config["num_stages"],
+        }
         return Launch(
             Step(
                 _scaled_masked_softmax_mask_partial,
@@ -1638,10 +1648,9 @@ def _plan_mask(call: Call) -> Launch:
                 "partial_total": ((rows.total, splits), call.float),
             },
         )
-    if call.takes("block", width <= WIDEST_BLOCK):
-        config = call.choose(
-            BLOCK_CONFIGS, lambda config: block_cost(config, call.target, rows.total, width)
-        )
+
+    if call.takes("block", block <= loop):
+        config = call.choose(BLOCK_CONFIGS, block_time)
         block_m = max(1, min(config["TILE"] // width, next_power_of_2(rows.total)))
         return Launch(
             Step(
@@ -1665,10 +1674,9 @@ def _plan_mask(call: Call) -> Launch:
             )
         )
 
-    config = call.choose(
-        LOOP_CONFIGS, lambda config: loop_cost(config, call.target, rows.total, cols.total)
-    )
+    config = call.choose(LOOP_CONFIGS, loop_time)
     vector = max(1, 16 // call.element_size)
+    lanes = {"LANES": config["TILE"] // vector, "VECTOR": vector, "STAGES": config["num_stages"]}
     return Launch(
         Step(
             _scaled_masked_softmax_mask_loop,
@@ -1686,7 +1694,7 @@ def _plan_mask(call: Call) -> Launch:
                 cols.strides("out")[0],
             ),
             params=("scale",),
-            constants={"LANES": config["TILE"] // vector, "VECTOR": vector},
+            constants=lanes,
             config=config,
         )
     )
@@ -1697,13 +1705,56 @@ def _plan_mask_causal(call: Call) -> Launch:
     rows = call.axes(("B", "H", "S"), limit=3)
     cols = call.axes(("T",), limit=1)
     width = next_power_of_2(cols.total)
-    if call.takes("split", splits_pay(call.target, rows.total, cols.total)):
-        config = call.choose(
-            LOOP_CONFIGS, lambda config: loop_cost(config, call.target, rows.total, cols.total)
+
+    def block_time(config: Config) -> float:
+        work = Work(reads=2, writes=1, flops=9, special=1, joins=2, held=2, held_wide=2)
+        return block_cost(config, call.target, work, call.element_size, rows.total, width)
+
+    block = least(call, BLOCK_CONFIGS, block_time)
+
+    def loop_time(config: Config) -> float:
+        work = Work(
+            reads=2,
+            writes=1,
+            flops=16.125,
+            special=2.25,
+            rereads=2,
+            joins=1,
+            passes=2,
+            tiles=2,
+            ahead=1,
+            held=3.75,
+            held_wide=5.5,
         )
+        return loop_cost(config, call.target, work, call.element_size, rows.total, cols.total)
+
+    loop = least(call, LOOP_CONFIGS, loop_time)
+
+    def split_time(config: Config) -> float:
+        work = Work(
+            reads=2,
+            writes=1,
+            flops=16.625,
+            special=2.375,
+            rereads=2,
+            joins=2,
+            passes=2,
+            tiles=2,
+            held=2.25,
+            held_wide=2.5,
+        )
+        return split_cost(config, call.target, work, call.element_size, rows.total, cols.total)
+
+    split = least(call, LOOP_CONFIGS, split_time)
+    if call.takes("split", split < min(block, loop)):
+        config = call.choose(LOOP_CONFIGS, split_time)
         splits, chunk = split_row(call.target, rows.total, cols.total, config["TILE"])
         vector = max(1, 16 // call.element_size)
-        lanes = {"LANES": config["TILE"] // vector, "VECTOR": vector}
+        lanes = {
+            "LANES": config["TILE"] // vector,
+            "VECTOR": vector,
+            "STAGES": config["num_stages"],
+        }
         return Launch(
             Step(
                 _scaled_masked_softmax_mask_causal_partial,
@@ -1753,10 +1804,9 @@ def _plan_mask_causal(call: Call) -> Launch:
                 "partial_total": ((rows.total, splits), call.float),
             },
         )
-    if call.takes("block", width <= WIDEST_BLOCK):
-        config = call.choose(
-            BLOCK_CONFIGS, lambda config: block_cost(config, call.target, rows.total, width)
-        )
+
+    if call.takes("block", block <= loop):
+        config = call.choose(BLOCK_CONFIGS, block_time)
         block_m = max(1, min(config["TILE"] // width, next_power_of_2(rows.total)))
         return Launch(
             Step(
@@ -1781,10 +1831,9 @@ def _plan_mask_causal(call: Call) -> Launch:
             )
         )
 
-    config = call.choose(
-        LOOP_CONFIGS, lambda config: loop_cost(config, call.target, rows.total, cols.total)
-    )
+    config = call.choose(LOOP_CONFIGS, loop_time)
     vector = max(1, 16 // call.element_size)
+    lanes = {"LANES": config["TILE"] // vector, "VECTOR": vector, "STAGES": config["num_stages"]}
     return Launch(
         Step(
             _scaled_masked_softmax_mask_causal_loop,
@@ -1803,7 +1852,7 @@ def _plan_mask_causal(call: Call) -> Launch:
                 cols.strides("out")[0],
             ),
             params=("scale",),
-            constants={"LANES": config["TILE"] // vector, "VECTOR": vector},
+            constants=lanes,
             config=config,
         )
     )

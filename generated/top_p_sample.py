@@ -2,9 +2,13 @@
 
 They are those above a threshold found by bisection, and one is drawn by the Gumbel maximum.
 
-Built by tilegen 0.1.0 from specs/top_p_sample.py (spec 23ad1d28, templates 950bbb1d).
+Built by tilegen 0.1.0 from specs/top_p_sample.py (spec 23ad1d28, templates 68306224).
 Rebuild with `tilegen build`; edits are overwritten.
 
+Traffic: M*V*e + M*e + 8*M + i bytes (e: bytes of an element, i: bytes of an index)
+Work: 199*M*V + 124*M flops, 4*M*V + M of them exponentials, roots and quotients
+Bound: flops on a100, h100, h200, b200, rtx3090, rtx4090, rtx5090, mi250, mi300x, mi355x; memory on l4, l40s
+Eager PyTorch: 207 kernels, 147.0 times the bytes
 """
 
 import torch
@@ -14,7 +18,6 @@ import triton.language as tl
 from ._runtime import (
     Call,
     Config,
-    Kernel,
     Launch,
     Op,
     Operand,
@@ -22,11 +25,13 @@ from ._runtime import (
     Param,
     Step,
     Variant,
+    Work,
     arg_max,
     block_cost,
+    by_class,
     cdiv,
-    fold,
-    maximum,
+    exp,
+    least,
     nan_max,
     next_power_of_2,
     positions,
@@ -36,156 +41,45 @@ from ._runtime import (
     widen,
 )
 
-#: Columns that one program holds in registers; wider rows are swept block by block.
-WIDEST_BLOCK = 32768
-
-#: Configs of the block kernels.
-BLOCK_CONFIGS = {
-    ("sm_80", 2): (
-        Config(TILE=1024, num_warps=2),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-        Config(TILE=32768, num_warps=16),  # 0 B shared
-    ),
-    ("sm_80", 4): (
-        Config(TILE=1024, num_warps=2),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-        Config(TILE=32768, num_warps=16),  # 0 B shared
-    ),
-    ("sm_90", 2): (
-        Config(TILE=1024, num_warps=2),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-        Config(TILE=32768, num_warps=16),  # 0 B shared
-    ),
-    ("sm_90", 4): (
-        Config(TILE=1024, num_warps=2),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-        Config(TILE=32768, num_warps=16),  # 0 B shared
-    ),
-    ("sm_100", 2): (
-        Config(TILE=1024, num_warps=2),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-        Config(TILE=32768, num_warps=16),  # 0 B shared
-    ),
-    ("sm_100", 4): (
-        Config(TILE=1024, num_warps=2),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-        Config(TILE=32768, num_warps=16),  # 0 B shared
-    ),
-    ("sm_89", 2): (
-        Config(TILE=1024, num_warps=2),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-        Config(TILE=32768, num_warps=16),  # 0 B shared
-    ),
-    ("sm_89", 4): (
-        Config(TILE=1024, num_warps=2),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-        Config(TILE=32768, num_warps=16),  # 0 B shared
-    ),
-    ("sm_86", 2): (
-        Config(TILE=1024, num_warps=2),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-        Config(TILE=32768, num_warps=16),  # 0 B shared
-    ),
-    ("sm_86", 4): (
-        Config(TILE=1024, num_warps=2),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-        Config(TILE=32768, num_warps=16),  # 0 B shared
-    ),
-    ("sm_120", 2): (
-        Config(TILE=1024, num_warps=2),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-        Config(TILE=32768, num_warps=16),  # 0 B shared
-    ),
-    ("sm_120", 4): (
-        Config(TILE=1024, num_warps=2),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-        Config(TILE=32768, num_warps=16),  # 0 B shared
-    ),
-    ("gfx90a", 2): (
-        Config(TILE=1024, num_warps=2),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-        Config(TILE=32768, num_warps=16),  # 0 B shared
-    ),
-    ("gfx90a", 4): (
-        Config(TILE=1024, num_warps=2),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-        Config(TILE=32768, num_warps=16),  # 0 B shared
-    ),
-    ("gfx942", 2): (
-        Config(TILE=1024, num_warps=2),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-        Config(TILE=32768, num_warps=16),  # 0 B shared
-    ),
-    ("gfx942", 4): (
-        Config(TILE=1024, num_warps=2),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-        Config(TILE=32768, num_warps=16),  # 0 B shared
-    ),
-    ("gfx950", 2): (
-        Config(TILE=1024, num_warps=2),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-        Config(TILE=32768, num_warps=16),  # 0 B shared
-    ),
-    ("gfx950", 4): (
-        Config(TILE=1024, num_warps=2),  # 0 B shared
-        Config(TILE=2048, num_warps=4),  # 0 B shared
-        Config(TILE=4096, num_warps=4),  # 0 B shared
-        Config(TILE=8192, num_warps=8),  # 0 B shared
-        Config(TILE=16384, num_warps=16),  # 0 B shared
-        Config(TILE=32768, num_warps=16),  # 0 B shared
-    ),
-}
+_BLOCK_1 = (
+    Config(TILE=512, num_warps=1),  # at most 64 B shared
+    Config(TILE=1024, num_warps=2),  # at most 128 B shared
+    Config(TILE=2048, num_warps=4),  # at most 256 B shared
+    Config(TILE=4096, num_warps=8),  # at most 512 B shared
+    Config(TILE=8192, num_warps=16),  # at most 1024 B shared
+    Config(TILE=32768, num_warps=32),  # at most 4096 B shared
+)
+_BLOCK_2 = (
+    Config(TILE=512, num_warps=1),  # at most 16 B shared
+    Config(TILE=1024, num_warps=8),  # at most 32 B shared
+    Config(TILE=4096, num_warps=8),  # at most 128 B shared
+    Config(TILE=8192, num_warps=8),  # at most 256 B shared
+    Config(TILE=8192, num_warps=16),  # at most 256 B shared
+    Config(TILE=32768, num_warps=32),  # at most 1024 B shared
+)
+_BLOCK_3 = (
+    Config(TILE=512, num_warps=1),  # at most 8 B shared
+    Config(TILE=1024, num_warps=1),  # at most 16 B shared
+    Config(TILE=1024, num_warps=2),  # at most 16 B shared
+    Config(TILE=2048, num_warps=1),  # at most 32 B shared
+    Config(TILE=4096, num_warps=8),  # at most 64 B shared
+    Config(TILE=16384, num_warps=16),  # at most 256 B shared
+)
+_BLOCK_4 = (
+    Config(TILE=512, num_warps=1),  # at most 32 B shared
+    Config(TILE=512, num_warps=2),  # at most 32 B shared
+    Config(TILE=1024, num_warps=8),  # at most 64 B shared
+    Config(TILE=4096, num_warps=16),  # at most 256 B shared
+    Config(TILE=8192, num_warps=4),  # at most 512 B shared
+    Config(TILE=32768, num_warps=16),  # at most 2048 B shared
+)
+#: Whole rows in registers, TILE elements to a program; by architecture class and element size in bytes.
+BLOCK_CONFIGS = by_class(
+    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2, 8), _BLOCK_1),
+    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (4,), _BLOCK_2),
+    (("gfx90a", "gfx942", "gfx950"), (1, 2, 4), _BLOCK_3),
+    (("gfx90a", "gfx942", "gfx950"), (8,), _BLOCK_4),
+)
 
 
 @triton.jit
@@ -228,20 +122,15 @@ def _top_p_sample_block(
 
     temperature = scalar(temperature, FLOAT)
 
-    logits = tl.load(
-        logits_rows + cols * logits_col,
-        mask=in_rows & in_cols,
-        other=0.0,
-        eviction_policy="evict_first",
-    ).to(FLOAT)
+    logits = tl.load(logits_rows + cols * logits_col, mask=in_rows & in_cols, other=0.0).to(FLOAT)
     # z = logits / temperature
     z = logits / temperature
     # p = softmax(z)
     row_max = nan_max(tl.where(in_cols, z, float("-inf")), 1)
     row_top = tl.where(row_max == float("-inf"), 0.0, row_max)
-    exps = tl.exp(z - row_top)
+    exps = exp(z - row_top)
     row_total = tl.sum(tl.where(in_cols, exps, 0.0), axis=1, keep_dims=True)
-    p = exps / row_total
+    p = exps * (1.0 / row_total)
     # high = max(p)
     high = nan_max(tl.where(in_cols, p, float("-inf")), 1)
     # low = 0.0 * high
@@ -253,175 +142,175 @@ def _top_p_sample_block(
     top_p = tl.load(top_p_rows, mask=in_rows, other=0.0).to(FLOAT)
     enough = row_sum >= top_p
     # low, high = where(enough, middle, low), where(enough, high, middle)
-    low_2 = tl.where(enough, middle, low)
-    high_2 = tl.where(enough, high, middle)
-    middle_2 = 0.5 * (low_2 + high_2)
+    low = tl.where(enough, middle, low)
+    high = tl.where(enough, high, middle)
+    middle = 0.5 * (low + high)
     row_sum_2 = tl.sum(
-        tl.where(in_cols, tl.where(p >= middle_2, p, 0.0), 0.0), axis=1, keep_dims=True
+        tl.where(in_cols, tl.where(p >= middle, p, 0.0), 0.0), axis=1, keep_dims=True
     )
-    enough_2 = row_sum_2 >= top_p
-    low_3 = tl.where(enough_2, middle_2, low_2)
-    high_3 = tl.where(enough_2, high_2, middle_2)
-    middle_3 = 0.5 * (low_3 + high_3)
+    enough = row_sum_2 >= top_p
+    low = tl.where(enough, middle, low)
+    high = tl.where(enough, high, middle)
+    middle = 0.5 * (low + high)
     row_sum_3 = tl.sum(
-        tl.where(in_cols, tl.where(p >= middle_3, p, 0.0), 0.0), axis=1, keep_dims=True
+        tl.where(in_cols, tl.where(p >= middle, p, 0.0), 0.0), axis=1, keep_dims=True
     )
-    enough_3 = row_sum_3 >= top_p
-    low_4 = tl.where(enough_3, middle_3, low_3)
-    high_4 = tl.where(enough_3, high_3, middle_3)
-    middle_4 = 0.5 * (low_4 + high_4)
+    enough = row_sum_3 >= top_p
+    low = tl.where(enough, middle, low)
+    high = tl.where(enough, high, middle)
+    middle = 0.5 * (low + high)
     row_sum_4 = tl.sum(
-        tl.where(in_cols, tl.where(p >= middle_4, p, 0.0), 0.0), axis=1, keep_dims=True
+        tl.where(in_cols, tl.where(p >= middle, p, 0.0), 0.0), axis=1, keep_dims=True
     )
-    enough_4 = row_sum_4 >= top_p
-    low_5 = tl.where(enough_4, middle_4, low_4)
-    high_5 = tl.where(enough_4, high_4, middle_4)
-    middle_5 = 0.5 * (low_5 + high_5)
+    enough = row_sum_4 >= top_p
+    low = tl.where(enough, middle, low)
+    high = tl.where(enough, high, middle)
+    middle = 0.5 * (low + high)
     row_sum_5 = tl.sum(
-        tl.where(in_cols, tl.where(p >= middle_5, p, 0.0), 0.0), axis=1, keep_dims=True
+        tl.where(in_cols, tl.where(p >= middle, p, 0.0), 0.0), axis=1, keep_dims=True
     )
-    enough_5 = row_sum_5 >= top_p
-    low_6 = tl.where(enough_5, middle_5, low_5)
-    high_6 = tl.where(enough_5, high_5, middle_5)
-    middle_6 = 0.5 * (low_6 + high_6)
+    enough = row_sum_5 >= top_p
+    low = tl.where(enough, middle, low)
+    high = tl.where(enough, high, middle)
+    middle = 0.5 * (low + high)
     row_sum_6 = tl.sum(
-        tl.where(in_cols, tl.where(p >= middle_6, p, 0.0), 0.0), axis=1, keep_dims=True
+        tl.where(in_cols, tl.where(p >= middle, p, 0.0), 0.0), axis=1, keep_dims=True
     )
-    enough_6 = row_sum_6 >= top_p
-    low_7 = tl.where(enough_6, middle_6, low_6)
-    high_7 = tl.where(enough_6, high_6, middle_6)
-    middle_7 = 0.5 * (low_7 + high_7)
+    enough = row_sum_6 >= top_p
+    low = tl.where(enough, middle, low)
+    high = tl.where(enough, high, middle)
+    middle = 0.5 * (low + high)
     row_sum_7 = tl.sum(
-        tl.where(in_cols, tl.where(p >= middle_7, p, 0.0), 0.0), axis=1, keep_dims=True
+        tl.where(in_cols, tl.where(p >= middle, p, 0.0), 0.0), axis=1, keep_dims=True
     )
-    enough_7 = row_sum_7 >= top_p
-    low_8 = tl.where(enough_7, middle_7, low_7)
-    high_8 = tl.where(enough_7, high_7, middle_7)
-    middle_8 = 0.5 * (low_8 + high_8)
+    enough = row_sum_7 >= top_p
+    low = tl.where(enough, middle, low)
+    high = tl.where(enough, high, middle)
+    middle = 0.5 * (low + high)
     row_sum_8 = tl.sum(
-        tl.where(in_cols, tl.where(p >= middle_8, p, 0.0), 0.0), axis=1, keep_dims=True
+        tl.where(in_cols, tl.where(p >= middle, p, 0.0), 0.0), axis=1, keep_dims=True
     )
-    enough_8 = row_sum_8 >= top_p
-    low_9 = tl.where(enough_8, middle_8, low_8)
-    high_9 = tl.where(enough_8, high_8, middle_8)
-    middle_9 = 0.5 * (low_9 + high_9)
+    enough = row_sum_8 >= top_p
+    low = tl.where(enough, middle, low)
+    high = tl.where(enough, high, middle)
+    middle = 0.5 * (low + high)
     row_sum_9 = tl.sum(
-        tl.where(in_cols, tl.where(p >= middle_9, p, 0.0), 0.0), axis=1, keep_dims=True
+        tl.where(in_cols, tl.where(p >= middle, p, 0.0), 0.0), axis=1, keep_dims=True
     )
-    enough_9 = row_sum_9 >= top_p
-    low_10 = tl.where(enough_9, middle_9, low_9)
-    high_10 = tl.where(enough_9, high_9, middle_9)
-    middle_10 = 0.5 * (low_10 + high_10)
+    enough = row_sum_9 >= top_p
+    low = tl.where(enough, middle, low)
+    high = tl.where(enough, high, middle)
+    middle = 0.5 * (low + high)
     row_sum_10 = tl.sum(
-        tl.where(in_cols, tl.where(p >= middle_10, p, 0.0), 0.0), axis=1, keep_dims=True
+        tl.where(in_cols, tl.where(p >= middle, p, 0.0), 0.0), axis=1, keep_dims=True
     )
-    enough_10 = row_sum_10 >= top_p
-    low_11 = tl.where(enough_10, middle_10, low_10)
-    high_11 = tl.where(enough_10, high_10, middle_10)
-    middle_11 = 0.5 * (low_11 + high_11)
+    enough = row_sum_10 >= top_p
+    low = tl.where(enough, middle, low)
+    high = tl.where(enough, high, middle)
+    middle = 0.5 * (low + high)
     row_sum_11 = tl.sum(
-        tl.where(in_cols, tl.where(p >= middle_11, p, 0.0), 0.0), axis=1, keep_dims=True
+        tl.where(in_cols, tl.where(p >= middle, p, 0.0), 0.0), axis=1, keep_dims=True
     )
-    enough_11 = row_sum_11 >= top_p
-    low_12 = tl.where(enough_11, middle_11, low_11)
-    high_12 = tl.where(enough_11, high_11, middle_11)
-    middle_12 = 0.5 * (low_12 + high_12)
+    enough = row_sum_11 >= top_p
+    low = tl.where(enough, middle, low)
+    high = tl.where(enough, high, middle)
+    middle = 0.5 * (low + high)
     row_sum_12 = tl.sum(
-        tl.where(in_cols, tl.where(p >= middle_12, p, 0.0), 0.0), axis=1, keep_dims=True
+        tl.where(in_cols, tl.where(p >= middle, p, 0.0), 0.0), axis=1, keep_dims=True
     )
-    enough_12 = row_sum_12 >= top_p
-    low_13 = tl.where(enough_12, middle_12, low_12)
-    high_13 = tl.where(enough_12, high_12, middle_12)
-    middle_13 = 0.5 * (low_13 + high_13)
+    enough = row_sum_12 >= top_p
+    low = tl.where(enough, middle, low)
+    high = tl.where(enough, high, middle)
+    middle = 0.5 * (low + high)
     row_sum_13 = tl.sum(
-        tl.where(in_cols, tl.where(p >= middle_13, p, 0.0), 0.0), axis=1, keep_dims=True
+        tl.where(in_cols, tl.where(p >= middle, p, 0.0), 0.0), axis=1, keep_dims=True
     )
-    enough_13 = row_sum_13 >= top_p
-    low_14 = tl.where(enough_13, middle_13, low_13)
-    high_14 = tl.where(enough_13, high_13, middle_13)
-    middle_14 = 0.5 * (low_14 + high_14)
+    enough = row_sum_13 >= top_p
+    low = tl.where(enough, middle, low)
+    high = tl.where(enough, high, middle)
+    middle = 0.5 * (low + high)
     row_sum_14 = tl.sum(
-        tl.where(in_cols, tl.where(p >= middle_14, p, 0.0), 0.0), axis=1, keep_dims=True
+        tl.where(in_cols, tl.where(p >= middle, p, 0.0), 0.0), axis=1, keep_dims=True
     )
-    enough_14 = row_sum_14 >= top_p
-    low_15 = tl.where(enough_14, middle_14, low_14)
-    high_15 = tl.where(enough_14, high_14, middle_14)
-    middle_15 = 0.5 * (low_15 + high_15)
+    enough = row_sum_14 >= top_p
+    low = tl.where(enough, middle, low)
+    high = tl.where(enough, high, middle)
+    middle = 0.5 * (low + high)
     row_sum_15 = tl.sum(
-        tl.where(in_cols, tl.where(p >= middle_15, p, 0.0), 0.0), axis=1, keep_dims=True
+        tl.where(in_cols, tl.where(p >= middle, p, 0.0), 0.0), axis=1, keep_dims=True
     )
-    enough_15 = row_sum_15 >= top_p
-    low_16 = tl.where(enough_15, middle_15, low_15)
-    high_16 = tl.where(enough_15, high_15, middle_15)
-    middle_16 = 0.5 * (low_16 + high_16)
+    enough = row_sum_15 >= top_p
+    low = tl.where(enough, middle, low)
+    high = tl.where(enough, high, middle)
+    middle = 0.5 * (low + high)
     row_sum_16 = tl.sum(
-        tl.where(in_cols, tl.where(p >= middle_16, p, 0.0), 0.0), axis=1, keep_dims=True
+        tl.where(in_cols, tl.where(p >= middle, p, 0.0), 0.0), axis=1, keep_dims=True
     )
-    enough_16 = row_sum_16 >= top_p
-    low_17 = tl.where(enough_16, middle_16, low_16)
-    high_17 = tl.where(enough_16, high_16, middle_16)
-    middle_17 = 0.5 * (low_17 + high_17)
+    enough = row_sum_16 >= top_p
+    low = tl.where(enough, middle, low)
+    high = tl.where(enough, high, middle)
+    middle = 0.5 * (low + high)
     row_sum_17 = tl.sum(
-        tl.where(in_cols, tl.where(p >= middle_17, p, 0.0), 0.0), axis=1, keep_dims=True
+        tl.where(in_cols, tl.where(p >= middle, p, 0.0), 0.0), axis=1, keep_dims=True
     )
-    enough_17 = row_sum_17 >= top_p
-    low_18 = tl.where(enough_17, middle_17, low_17)
-    high_18 = tl.where(enough_17, high_17, middle_17)
-    middle_18 = 0.5 * (low_18 + high_18)
+    enough = row_sum_17 >= top_p
+    low = tl.where(enough, middle, low)
+    high = tl.where(enough, high, middle)
+    middle = 0.5 * (low + high)
     row_sum_18 = tl.sum(
-        tl.where(in_cols, tl.where(p >= middle_18, p, 0.0), 0.0), axis=1, keep_dims=True
+        tl.where(in_cols, tl.where(p >= middle, p, 0.0), 0.0), axis=1, keep_dims=True
     )
-    enough_18 = row_sum_18 >= top_p
-    low_19 = tl.where(enough_18, middle_18, low_18)
-    high_19 = tl.where(enough_18, high_18, middle_18)
-    middle_19 = 0.5 * (low_19 + high_19)
+    enough = row_sum_18 >= top_p
+    low = tl.where(enough, middle, low)
+    high = tl.where(enough, high, middle)
+    middle = 0.5 * (low + high)
     row_sum_19 = tl.sum(
-        tl.where(in_cols, tl.where(p >= middle_19, p, 0.0), 0.0), axis=1, keep_dims=True
+        tl.where(in_cols, tl.where(p >= middle, p, 0.0), 0.0), axis=1, keep_dims=True
     )
-    enough_19 = row_sum_19 >= top_p
-    low_20 = tl.where(enough_19, middle_19, low_19)
-    high_20 = tl.where(enough_19, high_19, middle_19)
-    middle_20 = 0.5 * (low_20 + high_20)
+    enough = row_sum_19 >= top_p
+    low = tl.where(enough, middle, low)
+    high = tl.where(enough, high, middle)
+    middle = 0.5 * (low + high)
     row_sum_20 = tl.sum(
-        tl.where(in_cols, tl.where(p >= middle_20, p, 0.0), 0.0), axis=1, keep_dims=True
+        tl.where(in_cols, tl.where(p >= middle, p, 0.0), 0.0), axis=1, keep_dims=True
     )
-    enough_20 = row_sum_20 >= top_p
-    low_21 = tl.where(enough_20, middle_20, low_20)
-    high_21 = tl.where(enough_20, high_20, middle_20)
-    middle_21 = 0.5 * (low_21 + high_21)
+    enough = row_sum_20 >= top_p
+    low = tl.where(enough, middle, low)
+    high = tl.where(enough, high, middle)
+    middle = 0.5 * (low + high)
     row_sum_21 = tl.sum(
-        tl.where(in_cols, tl.where(p >= middle_21, p, 0.0), 0.0), axis=1, keep_dims=True
+        tl.where(in_cols, tl.where(p >= middle, p, 0.0), 0.0), axis=1, keep_dims=True
     )
-    enough_21 = row_sum_21 >= top_p
-    low_22 = tl.where(enough_21, middle_21, low_21)
-    high_22 = tl.where(enough_21, high_21, middle_21)
-    middle_22 = 0.5 * (low_22 + high_22)
+    enough = row_sum_21 >= top_p
+    low = tl.where(enough, middle, low)
+    high = tl.where(enough, high, middle)
+    middle = 0.5 * (low + high)
     row_sum_22 = tl.sum(
-        tl.where(in_cols, tl.where(p >= middle_22, p, 0.0), 0.0), axis=1, keep_dims=True
+        tl.where(in_cols, tl.where(p >= middle, p, 0.0), 0.0), axis=1, keep_dims=True
     )
-    enough_22 = row_sum_22 >= top_p
-    low_23 = tl.where(enough_22, middle_22, low_22)
-    high_23 = tl.where(enough_22, high_22, middle_22)
-    middle_23 = 0.5 * (low_23 + high_23)
+    enough = row_sum_22 >= top_p
+    low = tl.where(enough, middle, low)
+    high = tl.where(enough, high, middle)
+    middle = 0.5 * (low + high)
     row_sum_23 = tl.sum(
-        tl.where(in_cols, tl.where(p >= middle_23, p, 0.0), 0.0), axis=1, keep_dims=True
+        tl.where(in_cols, tl.where(p >= middle, p, 0.0), 0.0), axis=1, keep_dims=True
     )
-    enough_23 = row_sum_23 >= top_p
-    low_24 = tl.where(enough_23, middle_23, low_23)
-    high_24 = tl.where(enough_23, high_23, middle_23)
-    middle_24 = 0.5 * (low_24 + high_24)
+    enough = row_sum_23 >= top_p
+    low = tl.where(enough, middle, low)
+    high = tl.where(enough, high, middle)
+    middle = 0.5 * (low + high)
     row_sum_24 = tl.sum(
-        tl.where(in_cols, tl.where(p >= middle_24, p, 0.0), 0.0), axis=1, keep_dims=True
+        tl.where(in_cols, tl.where(p >= middle, p, 0.0), 0.0), axis=1, keep_dims=True
     )
-    enough_24 = row_sum_24 >= top_p
-    low_25 = tl.where(enough_24, middle_24, low_24)
+    enough = row_sum_24 >= top_p
+    low = tl.where(enough, middle, low)
     seed = tl.load(seed_ptr)
     # gumbel = -log(-log(uniform(seed, M, V)))
-    uniform_2 = uniform(seed, rows * V + cols)
-    gumbel = -tl.log(-tl.log(uniform_2))
+    uniforms = uniform(seed, rows * V + cols)
+    gumbel = -tl.log(-tl.log(uniforms))
     # return argmax(where(p >= low, z + gumbel, -float("inf")))
     row_argmax = arg_max(
-        tl.where(in_cols, tl.where(p >= low_25, z + gumbel, float("-inf")), float("-inf")), cols, 1
+        tl.where(in_cols, tl.where(p >= low, z + gumbel, float("-inf")), float("-inf")), cols, 1
     )
     tl.store(out_rows, row_argmax, mask=in_rows)
 
@@ -431,14 +320,18 @@ def _plan(call: Call) -> Launch:
     rows = call.axes(("M",), limit=3)
     cols = call.axes(("V",), limit=1)
     width = next_power_of_2(cols.total)
-    if width > WIDEST_BLOCK:
+
+    def block_time(config: Config) -> float:
+        work = Work(reads=1, writes=0, flops=199, special=4, joins=28, held=3, held_wide=3)
+        return block_cost(config, call.target, work, call.element_size, rows.total, width)
+
+    block = least(call, BLOCK_CONFIGS, block_time)
+    if block == float("inf"):
         raise ValueError(
-            f"top_p_sample: a row has {cols.total} columns, but must fit in the registers of a "
-            f"program ({WIDEST_BLOCK} columns)"
+            f"top_p_sample: a row has {cols.total} columns, {width} when padded to a power of "
+            f"two, and no config of BLOCK_CONFIGS holds as many in registers"
         )
-    config = call.choose(
-        BLOCK_CONFIGS, lambda config: block_cost(config, call.target, rows.total, width)
-    )
+    config = call.choose(BLOCK_CONFIGS, block_time)
     block_m = max(1, min(config["TILE"] // width, next_power_of_2(rows.total)))
     return Launch(
         Step(
