@@ -22,6 +22,9 @@ from tilegen.errors import TilegenError
 
 MANIFEST = "manifest.json"
 
+#: Lines of differences that a refusal to overwrite shows.
+MOST_LINES = 40
+
 
 class State(Enum):
     """How a file on disk relates to the build."""
@@ -181,9 +184,11 @@ def write(
 def _held(folder: Path, held: Iterable[FileState]) -> str:
     """Which files stopped a build, why, and what to do."""
     lines = [f"{folder / state.name} is {state.state.value}; nothing was written" for state in held]
-    diffs = "".join(state.diff for state in held if state.state is State.EDITED)
+    diffs = [line for s in held if s.state is State.EDITED for line in s.diff.splitlines()]
+    if len(diffs) > MOST_LINES:
+        diffs = ["--check shows the differences"]
     hint = "hint: move a change into the spec or a template; --force overwrites these files"
-    return "\n".join([*lines, *([diffs.rstrip()] if diffs else []), hint])
+    return "\n".join([*lines, *diffs, hint])
 
 
 def replace_file(path: Path, text: str) -> None:
