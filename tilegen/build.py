@@ -60,6 +60,22 @@ def build_ops(specs: Path, targets: Sequence[Target], watch: Watch = iter) -> tu
     return tuple(built)
 
 
+def build_named(specs: Path, name: str, targets: Sequence[Target]) -> BuiltOp:
+    """Build one op of a folder of specs (or one file); the others are only loaded.
+
+    Raises:
+        TilegenError: there is no such op; the message lists those that there are.
+        SpecError: the first mistake in it.
+    """
+    loaded, mistakes = load_folder(specs)
+    found = {item.spec.name: item for item in loaded}
+    if name in found:
+        return build_op(found[name], targets)
+    if mistakes:
+        raise errors.BuildFailed(mistakes)
+    raise errors.TilegenError(f"{specs} has no op {name!r}; it has {', '.join(sorted(found))}")
+
+
 def build_op(loaded: LoadedSpec, targets: Sequence[Target]) -> BuiltOp:
     """One spec through the pipeline.
 

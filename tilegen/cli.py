@@ -15,7 +15,7 @@ import typer
 from rich.console import Console
 
 from tilegen import folder, starter, targets
-from tilegen.errors import TilegenError
+from tilegen.errors import SpecError, TilegenError, format_error
 from tilegen.render.writer import State
 
 if TYPE_CHECKING:
@@ -167,6 +167,50 @@ def check(
     raise typer.Exit(code)
 
 
+@app.command()
+def explain(
+    op: Annotated[str, typer.Argument(help="The op.")],
+    specs: Annotated[Path, typer.Option(help="Where its spec is.")] = Path("specs"),
+    out: Out = Path("generated"),
+    target: Annotated[str, typer.Option(help="A GPU.")] = "h200",
+    dtype: Annotated[str, typer.Option(help="Of its floats.")] = "bf16",
+    size: Annotated[
+        list[str] | None, typer.Option("--size", help="N=4096; several; usual ones if left out.")
+    ] = None,
+    variant: Annotated[int, typer.Option(help="Of its specialising arguments.")] = 0,
+    every: Annotated[bool, typer.Option("--all", help="Also the configs rejected.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
+) -> None:
+    """Say what an op costs, what bounds it, and how its configs were chosen."""
+    from tilegen import records
+    from tilegen.analysis.explain import explain as explained
+    from tilegen.build import build_named
+
+    (row,) = chosen([target])
+    built = build_named(specs, op, targets.TARGETS)
+    if not 0 <= variant < len(built.variants):
+        raise ValueError(f"{op} has the variants 0 to {len(built.variants) - 1}")
+    found = explained(
+        built, sizes(size or ()), row, dtype, records.read(out, row.architecture), variant
+    )
+    console.print_json(data=found.to_json()) if json else console.print(found.text(rejected=every))
+
+
+def sizes(given: Iterable[str]) -> dict[str, int]:
+    """Sizes by dimension, from "N=4096".
+
+    Raises:
+        ValueError: one is not of that form.
+    """
+    found = {}
+    for text in given:
+        name, _, number = text.partition("=")
+        if not number.isdecimal():
+            raise ValueError(f"--size {text}: write it as N=4096")
+        found[name] = int(number)
+    return found
+
+
 @app.command("compile")
 def compile_kernels(
     out: Out = Path("generated"),
@@ -230,6 +274,9 @@ def main() -> None:
     """Run the command line; mistakes of the user's become messages."""
     try:
         app()
+    except SpecError as error:
+        complaints.print(format_error(error))
+        sys.exit(1)
     except (TilegenError, OSError, ValueError) as error:
         complaints.print(_message(error))
         sys.exit(1)
