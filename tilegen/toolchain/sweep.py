@@ -15,10 +15,9 @@ import torch
 
 from tilegen.toolchain import planning, report
 from tilegen.toolchain.cases import Case, bytes_of
+from tilegen.toolchain.entries import SCHEDULES
 from tilegen.toolchain.timing import DeviceClock, interleave, repeats_for
 from tilegen.toolchain.verdict import judge, reference_outputs
-
-SCHEDULES: Final = ("flat", "tiled", "block", "loop", "split")
 
 WIDEST_TRIED: Final = 65_536
 """Columns of the widest block that is tried: wider ones take minutes to compile."""
@@ -128,14 +127,12 @@ def _trials(module: Any, runtime: Any, given: planning.Arguments, extra: str) ->
 def _schedules(module: Any, given: planning.Arguments) -> Sequence[str]:
     """Return the schedules that a module has kernels for, without blocks that are too wide."""
     columns = max((t.shape[-1] for t in given.tensors if t is not None and t.dim()), default=1)
-    has = {
-        "flat": hasattr(module, "FLAT_CONFIGS"),
-        "tiled": hasattr(module, "TILED_CONFIGS"),
-        "block": hasattr(module, "BLOCK_CONFIGS") and columns <= WIDEST_TRIED,
-        "loop": hasattr(module, "LOOP_CONFIGS"),
-        "split": hasattr(module, "splits_pay"),
-    }
-    return [name for name in SCHEDULES if has[name]]
+    found = [
+        name
+        for name, ending in SCHEDULES.items()
+        if any(kernel.endswith(f"_{ending}") for kernel in vars(module))
+    ]
+    return [name for name in found if name != "block" or columns <= WIDEST_TRIED]
 
 
 def _plain(constants: dict[str, Any]) -> dict[str, Any]:

@@ -113,7 +113,8 @@ def records(
         )
     known = request["known"]
     activate(architecture)
-    for entry in entries(module, runtime, target, element_sizes(module, architecture)):
+    sizes = request.get("element_sizes") or element_sizes(module, architecture)
+    for entry in entries(module, runtime, target, sizes):
         wanted = request.get("only")
         if wanted and entry.name not in wanted:
             continue
