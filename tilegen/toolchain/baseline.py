@@ -1,0 +1,200 @@
+"""What a kernel is compared with: the fp64 reference, eager PyTorch's error, and the oracle."""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+
+from tilegen.ir import types
+from tilegen.ir.graph import Graph, Output
+from tilegen.render.eager import reference
+from tilegen.spec.trace import Variant
+from tilegen.toolchain import compare
+from tilegen.toolchain.inputs import Draw, Inputs, draw
+from tilegen.toolchain.subject import Subject, kinds
+
+#: Eager's error is taken over at least so many elements: a few alone may be exact by luck.
+ENOUGH = 512
+MOST_DRAWS = 12
+
+#: How far an oracle may be from the fp64 reference, as a share of the largest value.
+ORACLE_TOLERANCE = 1e-9
+
+
+@dataclass(frozen=True)
+class Baseline:
+    """What the outputs of one set of inputs should be.
+
+    Attributes:
+        exact: in fp64, in the dimensions of the spec (leading ones folded).
+        eager: in fp32, which is what kernels compute in (fp64 for fp64 inputs).
+        errors: the largest error of eager PyTorch, by output.
+        scores: of index outputs.
+    """
+
+    exact: tuple[torch.Tensor, ...]
+    eager: tuple[torch.Tensor, ...]
+    errors: tuple[float, ...]
+    scores: tuple[compare.Scores | None, ...]
+
+
+def evaluate(
+    subject: Subject,
+    function: Callable[..., Any],
+    inputs: Inputs,
+    compute: torch.dtype | None,
+) -> tuple[torch.Tensor, ...]:
+    """A reference on the folded inputs; results are not rounded."""
+    fold = subject.runtime.fold
+    folded = [
+        fold(operand, tensor, subject.op.fold)
+        for operand, tensor in zip(subject.op.inputs, inputs.tensors, strict=True)
+    ]
+    results = function(*folded, *inputs.params, compute=compute)
+    return (results,) if isinstance(results, torch.Tensor) else tuple(results)
+
+
+def baseline(
+    subject: Subject, variant: Variant, how: Draw, inputs: Inputs, device: torch.device
+) -> Baseline:
+    """What is right for these inputs, and how far eager PyTorch is from it."""
+    function = subject.op.variants[variant.key].reference
+    exact = evaluate(subject, function, inputs, torch.float64)
+    eager = evaluate(subject, function, inputs, _arithmetic(how))
+    errors = [0.0] * len(exact)
+    elements = min(max(1, tensor.numel()) for tensor in exact)
+    for again in range(min(MOST_DRAWS, math.ceil(ENOUGH / elements))):
+        other = replace(how, seed=how.seed + 1000 * again)
+        drawn = draw(subject, variant, other, device) if again else inputs
+        found = _eager_errors(subject, function, other, drawn, exact if not again else None)
+        errors = [max(pair) for pair in zip(errors, found, strict=True)]
+    scores = tuple(
+        _scores(subject, variant, at, how, inputs) if kind == "index" else None
+        for at, kind in enumerate(kinds(variant.graph))
+    )
+    return Baseline(exact, eager, tuple(errors), scores)
+
+
+def _arithmetic(how: Draw) -> torch.dtype:
+    return torch.float64 if how.dtype == torch.float64 else torch.float32
+
+
+def _eager_errors(
+    subject: Subject,
+    function: Callable[..., Any],
+    how: Draw,
+    inputs: Inputs,
+    exact: tuple[torch.Tensor, ...] | None,
+) -> list[float]:
+    """The largest error of eager PyTorch in the inputs' dtype (at least that of its fp32).
+
+    PyTorch has no arithmetic in fp8: there it is that of fp32. Nothing is more exact than fp64:
+    there it is that of fp32 on the same values, scaled to the precision of fp64, one and a half
+    times because the reference errs too.
+    """
+    if how.dtype == torch.float64:
+        single = replace(inputs, tensors=tuple(map(_single, inputs.tensors)))
+        exact = evaluate(subject, function, single, torch.float64)
+        eager = evaluate(subject, function, single, torch.float32)
+        share = 1.5 * torch.finfo(torch.float64).eps / torch.finfo(torch.float32).eps
+        return [share * compare.largest_error(*pair) for pair in zip(eager, exact, strict=True)]
+    exact = exact or evaluate(subject, function, inputs, torch.float64)
+    computes: list[torch.dtype | None] = [torch.float32]
+    if how.dtype.itemsize == 2 or (how.mixed and how.dtype.itemsize > 1):
+        computes.append(None)
+    found = [evaluate(subject, function, inputs, compute) for compute in computes]
+    return [
+        max(compare.largest_error(result, value) for result in results)
+        for value, *results in zip(exact, *found, strict=True)
+    ]
+
+
+def _single(tensor: torch.Tensor | None) -> torch.Tensor | None:
+    return tensor.float() if tensor is not None and tensor.dtype == torch.float64 else tensor
+
+
+# ---- what an index output was taken of ----------------------------------------------------------
+
+
+def _scores(
+    subject: Subject, variant: Variant, at: int, how: Draw, inputs: Inputs
+) -> compare.Scores:
+    """The scores of an argmax or argmin, its dimension (or dimensions, flattened) last."""
+    graph = variant.graph
+    reduction = graph.outputs[at].value
+    x, over = reduction.args[0], reduction.attrs["over"]
+    kept = tuple(dim for dim in graph.outputs[at].dims)
+    stored = tuple((dim,) for dim in (*kept, *graph.ordered(over)))
+    probe = _compiled(subject, replace(graph, outputs=(Output("scores", x, stored, types.real),)))
+    exact, eager = (
+        evaluate(subject, probe, inputs, compute)[0].flatten(len(kept))
+        for compute in (torch.float64, _arithmetic(how))
+    )
+    return compare.Scores(exact, compare.largest_error(eager, exact))
+
+
+def _compiled(subject: Subject, graph: Graph) -> Callable[..., Any]:
+    """The reference of a graph that is in no module, as a function."""
+    body = reference(graph, subject.traced.params, lambda span: "")
+    names = [*(o.name for o in subject.traced.operands), *(p.name for p in subject.traced.params)]
+    lines = [f"def probe({', '.join(names)}, *, compute):"]
+    lines += [f"    {line.target} = {line.value}" for line in body.lines]
+    lines += [f"    return {', '.join(body.results)}"]
+    namespace = {**vars(subject.runtime), "torch": torch}
+    exec("\n".join(lines), namespace)
+    function: Callable[..., Any] = namespace["probe"]
+    return function
+
+
+# ---- the oracle ---------------------------------------------------------------------------------
+
+
+def oracle_results(subject: Subject, inputs: Inputs) -> tuple[torch.Tensor, ...]:
+    """The oracle of the spec on fp64 copies of the inputs.
+
+    Raises:
+        Exception: whatever the expression raises.
+    """
+    names = [*(o.name for o in subject.traced.operands), *(p.name for p in subject.traced.params)]
+    tensors = (
+        None if tensor is None
+        else tensor.double() if tensor.is_floating_point() else tensor.clone()
+        for tensor in inputs.tensors
+    )  # fmt: skip
+    arguments = dict(zip(names, (*tensors, *inputs.params), strict=True))
+    results = eval(subject.traced.spec.oracle or "", {"torch": torch, "F": F} | arguments)
+    return (results,) if isinstance(results, torch.Tensor) else tuple(results)
+
+
+def agrees(
+    results: Sequence[torch.Tensor], exact: Sequence[torch.Tensor], what: Sequence[str]
+) -> str:
+    """What is wrong between an oracle and the fp64 reference; empty if nothing is."""
+    if len(results) != len(exact):
+        return f"the oracle gives {len(results)} results, the spec {len(exact)}"
+    for at, (given, value, kind) in enumerate(zip(results, exact, what, strict=True)):
+        if given.numel() != value.numel():
+            return (
+                f"result {at}: the oracle gives {list(given.shape)}, the spec {list(value.shape)}"
+            )
+        ours, theirs = value.double().flatten(), given.double().flatten()
+        if kind == "quantised":
+            step = 0.14 * ours.abs() if given.is_floating_point() else torch.ones_like(ours)
+            wrong = (ours - theirs).abs() > step
+        else:
+            scale = float(ours[ours.isfinite()].abs().max()) if ours.isfinite().any() else 1.0
+            tolerance = ORACLE_TOLERANCE * max(scale, 1e-30)
+            if given.dtype == torch.float32:
+                tolerance = torch.finfo(torch.float32).eps * scale
+            wrong = ~(((ours - theirs).abs() <= tolerance) | (ours == theirs))
+            wrong &= ~(ours.isnan() & theirs.isnan())
+        if wrong.any():
+            first = int(wrong.nonzero()[0])
+            return (
+                f"result {at}: the oracle gives {theirs[first].item():.12g}, the spec "
+                f"{ours[first].item():.12g} (element {first}; {int(wrong.sum())} such)"
+            )
+    return ""

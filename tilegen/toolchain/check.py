@@ -1,0 +1,344 @@
+"""Checks that what was built is right: every schedule, every config, on inputs that break kernels.
+
+The same check runs on a CPU, in Triton's interpreter, on small shapes, and on a GPU, compiled, on
+real ones. Outputs and workspaces start out poisoned, tensors lie between poisoned guards, and each
+launch is repeated: the same bits must come again.
+"""
+
+import json
+import os
+import random
+import sys
+import time
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from tilegen import errors
+from tilegen.spec.trace import Variant
+from tilegen.toolchain import compare
+from tilegen.toolchain.baseline import Baseline, agrees, baseline, evaluate, oracle_results
+from tilegen.toolchain.inputs import LAYOUTS, Draw, Inputs, blank, draw
+from tilegen.toolchain.matrix import Launching, draws
+from tilegen.toolchain.shapes import shape
+from tilegen.toolchain.subject import Subject, has_softcap, kinds, subjects, variant_name
+
+
+@dataclass(frozen=True)
+class Record:
+    """One output of one launch, or one comparison of an oracle.
+
+    Attributes:
+        case: what the inputs were drawn from, in words; it can be drawn again.
+        launch: schedule and config, or "oracle".
+        error: largest error against fp64; steps for quantised outputs.
+        bound: what is allowed there.
+        reason: what is wrong; empty if nothing is.
+    """
+
+    op: str
+    variant: str
+    case: str
+    launch: str
+    output: str
+    ok: bool
+    error: float = 0.0
+    bound: float = 0.0
+    reason: str = ""
+
+    def __str__(self) -> str:
+        place = f"{self.op}({self.variant})" if self.variant else self.op
+        return f"{place} [{self.case}] {self.launch}: {self.output}: {self.reason or 'ok'}"
+
+
+@dataclass
+class Report:
+    """All records of a check."""
+
+    records: list[Record] = field(default_factory=list)
+    seconds: dict[str, float] = field(default_factory=dict)
+
+    @property
+    def failures(self) -> list[Record]:
+        """What was wrong."""
+        return [record for record in self.records if not record.ok]
+
+    @property
+    def ok(self) -> bool:
+        """Whether everything was right (and something was looked at)."""
+        return bool(self.records) and not self.failures
+
+    def to_json(self) -> str:
+        """The report as JSON, with what it ran on."""
+        device = torch.cuda.get_device_name() if torch.cuda.is_available() else "cpu, interpreter"
+        body = {
+            "device": device, "torch": torch.__version__, "ok": self.ok, "seconds": self.seconds,
+            "records": [asdict(record) for record in self.records],
+        }  # fmt: skip
+        return json.dumps(body, indent=1) + "\n"
+
+
+def prepare() -> torch.device:
+    """Choose the device; without a GPU kernels are interpreted, which Triton asks at import."""
+    if torch.cuda.is_available():
+        return torch.device("cuda")
+    if "triton" not in sys.modules:
+        os.environ["TRITON_INTERPRET"] = "1"
+    return torch.device("cpu")
+
+
+def run_check(
+    ops: Iterable[Subject],
+    *,
+    full: bool = False,
+    seed: int = 0,
+    progress: Callable[[str], None] = lambda name: None,
+) -> Report:
+    """Check ops.
+
+    Args:
+        ops: what to check, as `subjects` finds it.
+        full: the whole matrix, where else it is sampled.
+        seed: of shapes and inputs; the same seed gives the same check.
+        progress: told the name of each op before it is checked.
+    """
+    device = prepare()
+    report = Report()
+    for op in ops:
+        progress(op.name)
+        start = time.perf_counter()
+        with torch.no_grad(), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            for variant in op.traced.variants:
+                report.records += check_variant(op, variant, device, full=full, seed=seed)
+        report.seconds[op.name] = round(time.perf_counter() - start, 3)
+    return report
+
+
+def check_variant(
+    subject: Subject, variant: Variant, device: torch.device, *, full: bool, seed: int
+) -> Iterator[Record]:
+    """All records of one variant."""
+    chance = random.Random(f"{subject.name} {variant.key} {seed}")
+    if subject.traced.spec.oracle:
+        yield from _check_oracle(subject, variant, chance, device)
+    for how, launches in draws(subject, variant, device, full=full, chance=chance):
+        yield from check_draw(subject, variant, how, launches, device)
+
+
+def check_draw(
+    subject: Subject,
+    variant: Variant,
+    how: Draw,
+    launches: Sequence[Launching],
+    device: torch.device,
+) -> Iterator[Record]:
+    """One set of inputs under several launches."""
+    inputs = draw(subject, variant, how, device)
+    right = baseline(subject, variant, how, inputs, device)
+    for at, launching in enumerate(launches):
+        yield from _check_launch(subject, variant, how, inputs, right, launching, at)
+
+
+def _check_launch(
+    subject: Subject,
+    variant: Variant,
+    how: Draw,
+    inputs: Inputs,
+    right: Baseline,
+    launching: Launching,
+    at: int,
+) -> Iterator[Record]:
+    def record(output: str, verdict: compare.Verdict) -> Record:
+        return Record(
+            subject.name, variant_name(subject, variant), str(how), str(launching), output,
+            verdict.ok, verdict.error, verdict.bound, verdict.reason,
+        )  # fmt: skip
+
+    def wrong(reason: str) -> Record:
+        return record("*", compare.Verdict(False, reason=reason))
+
+    layout = _out_layout(launching, how.seed + at)
+    try:
+        results, intact = _launch(subject, inputs, launching, layout, 0)
+        twice = at == 0 or how.seed % 4 == 0
+        again = _launch(subject, inputs, launching, layout, 1)[0] if twice else results
+    except Exception as error:
+        yield wrong(f"{type(error).__name__}: {error}")
+        return
+    if not inputs.untouched():
+        yield wrong("an input, or memory beside one, was written")
+    if not intact:
+        yield wrong("memory beside an output was written")
+    for at_output, kind in enumerate(kinds(variant.graph)):
+        name = variant.graph.outputs[at_output].name
+        if not torch.equal(_bits(results[at_output]), _bits(again[at_output])):
+            yield record(name, compare.Verdict(False, reason="a second launch gave other bits"))
+            continue
+        factor = 3.0 if has_softcap(variant.graph) else 2.0
+        yield record(name, _verdict(results[at_output], right, at_output, kind, factor))
+
+
+def _out_layout(launching: Launching, turn: int) -> str:
+    """Where the outputs go: to new tensors, or to `out` in some layout.
+
+    Only outputs like those that the op allocates let an elementwise kernel be a flat one.
+    """
+    if launching.schedule == "flat":
+        return ("new", "own")[turn % 2]
+    return ("new", "own", *LAYOUTS[1:])[turn % (len(LAYOUTS) + 1)]
+
+
+def _verdict(
+    result: torch.Tensor, right: Baseline, at: int, kind: str, factor: float
+) -> compare.Verdict:
+    exact, eager = right.exact[at], right.eager[at]
+    actual = result.reshape(exact.shape)
+    scores = right.scores[at]
+    if kind == "index" and scores is not None:
+        return compare.indices(actual, exact, scores)
+    if kind == "exact":
+        return compare.exactly(actual, exact)
+    if kind == "quantised":
+        return compare.quantised(actual, exact.to(actual.dtype), eager.to(actual.dtype))
+    overflowed = exact.isfinite() & ~eager.isfinite()
+    roundings = 2 if kind == "rounded" else 1
+    return compare.floats(actual, exact, right.errors[at], factor, overflowed, roundings)
+
+
+def _bits(tensor: torch.Tensor) -> torch.Tensor:
+    return tensor.clone(memory_format=torch.contiguous_format).view(-1).view(torch.uint8)
+
+
+# ---- one launch ---------------------------------------------------------------------------------
+
+
+def _launch(
+    subject: Subject, inputs: Inputs, launching: Launching, layout: str, poison: int
+) -> tuple[tuple[torch.Tensor, ...], bool]:
+    """The outputs, and whether memory beside them is as it was.
+
+    Outputs that the op allocates are poisoned by PyTorch; with a layout they are given as `out`.
+    """
+    runtime, op = subject.runtime, subject.op
+    binding = runtime.bind(op, inputs.tensors, inputs.params)
+    layouts = runtime.output_layouts(op, inputs.tensors, binding)
+    layout = "own" if layout == "expanded" else layout
+    device = next(tensor.device for tensor in inputs.tensors if tensor is not None)
+
+    def outputs() -> list[tuple[torch.Tensor, torch.Tensor]]:
+        own = layout == "own"
+        return [
+            blank(item.shape, item.dtype, layout, device, poison, item.strides if own else None)
+            for item in layouts
+        ]
+
+    given = [] if layout == "new" else outputs()
+    with _poisoned_allocations(poison):
+        results = launching.run(subject, inputs, tuple(view for view, _ in given) or None)
+    kept = tuple(result.clone(memory_format=torch.contiguous_format) for result in results)
+    for (view, buffer), (old, clean) in zip(given, outputs() if given else (), strict=True):
+        view.copy_(old)
+        if not torch.equal(_bits(buffer), _bits(clean)):
+            return kept, False
+    return kept, True
+
+
+class _poisoned_allocations:
+    """PyTorch fills new memory with NaN, or with the largest integer."""
+
+    def __init__(self, poison: int) -> None:
+        self.on = poison == 0
+        self.before = (
+            torch.are_deterministic_algorithms_enabled(),
+            torch.is_deterministic_algorithms_warn_only_enabled(),
+        )
+
+    def __enter__(self) -> None:
+        if self.on:
+            torch.use_deterministic_algorithms(True, warn_only=True)
+
+    def __exit__(self, *error: object) -> None:
+        torch.use_deterministic_algorithms(self.before[0], warn_only=self.before[1])
+
+
+# ---- the oracle ---------------------------------------------------------------------------------
+
+
+def _check_oracle(
+    subject: Subject, variant: Variant, chance: random.Random, device: torch.device
+) -> Iterator[Record]:
+    """The fp64 reference against the oracle: finds what was traced wrong."""
+    for at, inner in enumerate((5, 17, 40)):
+        how = Draw(shape(subject, inner, chance), torch.float64, seed=2 * at, defaults=at == 0)
+        inputs = draw(subject, variant, how, device)
+        function = subject.op.variants[variant.key].reference
+        exact = evaluate(subject, function, inputs, torch.float64)
+        try:
+            reason = agrees(oracle_results(subject, inputs), exact, kinds(variant.graph))
+        except Exception as error:
+            reason = f"{type(error).__name__}: {error}"
+        yield Record(
+            subject.name, variant_name(subject, variant), str(how), "oracle", "*", not reason,
+            reason=reason,
+        )  # fmt: skip
+
+
+# ---- the command --------------------------------------------------------------------------------
+
+
+def main_check(
+    specs: Path,
+    out_folder: Path,
+    names: Sequence[str] = (),
+    *,
+    full: bool = False,
+    seed: int = 0,
+    json_path: Path | None = None,
+    say: Callable[[str], Any] = print,
+    progress: Callable[[str], None] = lambda name: None,
+) -> int:
+    """Check the modules in a folder against their specs, and say what is wrong.
+
+    Args:
+        specs: a folder of specs, or one spec file.
+        out_folder: where they were built to.
+        names: only these ops.
+        full: the whole matrix.
+        seed: of shapes and inputs.
+        json_path: where to write all records.
+        say: told each line of the result.
+        progress: told the name of each op before it is checked.
+
+    Returns:
+        The exit status: 0 if everything is right.
+
+    Raises:
+        BuildFailed: a spec cannot be read.
+        MissingModule: a spec was not built.
+    """
+    prepare()
+    found, mistakes = subjects(specs, out_folder, names)
+    if mistakes:
+        raise errors.BuildFailed(mistakes)
+    report = run_check(found, full=full, seed=seed, progress=progress)
+    if json_path is not None:
+        json_path.write_text(report.to_json())
+    for line in summary(report):
+        say(line)
+    return 0 if report.ok else 1
+
+
+def summary(report: Report) -> Iterator[str]:
+    """One line for each op, and one for each of its first failures."""
+    for op, seconds in report.seconds.items():
+        records = [record for record in report.records if record.op == op]
+        failures = [record for record in records if not record.ok]
+        state = f"{len(failures)} wrong" if failures else "ok"
+        yield f"{op}: {len(records)} comparisons, {state} ({seconds:.1f} s)"
+        for record in failures[:5]:
+            yield f"  {record}"

@@ -1,0 +1,227 @@
+"""What a check runs: which inputs, and for each of them which schedules and configs."""
+
+import math
+import random
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+
+from tilegen.spec.trace import Variant
+from tilegen.toolchain.inputs import FLOATS, LAYOUTS, VALUES, Draw, Inputs, draw
+from tilegen.toolchain.shapes import Shape, around, shape, shapes
+from tilegen.toolchain.subject import SCHEDULES, Subject
+
+#: Tiles that put the edges of small shapes where those of real ones are, for the interpreter.
+SMALL_TILES = (32, 64)
+
+
+@dataclass(frozen=True)
+class Launching:
+    """How a call is launched: a schedule and its configs, or the plan's own choice."""
+
+    schedule: str | None = None
+    configs: tuple[Any, ...] = ()
+
+    def __str__(self) -> str:
+        if self.schedule is None:
+            return "as chosen"
+        return f"{self.schedule} {', '.join(map(repr, self.configs))}"
+
+    def run(
+        self, subject: Subject, inputs: Inputs, outs: tuple[torch.Tensor, ...] | None
+    ) -> Sequence[torch.Tensor]:
+        """The outputs, in `outs` if they are given."""
+        if self.schedule is None:
+            results = subject.op(inputs.tensors, inputs.params, outs, "triton")
+            return (results,) if isinstance(results, torch.Tensor) else tuple(results)
+        choices = subject.runtime.Choices(self.configs, schedule=self.schedule)
+        call = plan(subject, inputs, outs).prepare(choices)
+        pointers = [None if t is None else t.data_ptr() for t in (*inputs.tensors, *(outs or ()))]
+        results = call(inputs.tensors, pointers, inputs.params, outs)
+        return tuple(results)
+
+
+def plan(subject: Subject, inputs: Inputs, outs: tuple[torch.Tensor, ...] | None) -> Any:
+    """The plan of a call, from which it is prepared with any choices."""
+    runtime, op = subject.runtime, subject.op
+    binding = runtime.bind(op, inputs.tensors, inputs.params)
+    layouts = runtime.output_layouts(op, inputs.tensors, binding)
+    variant = op.variants[op._variant_key(inputs.tensors, inputs.params)]
+    return runtime.Plan(op, variant, binding, inputs.tensors, layouts, outs)
+
+
+def schedules(subject: Subject, inputs: Inputs) -> dict[str, tuple[Any, ...]]:
+    """The schedules that these inputs can have, each with the configs of its space."""
+    found: dict[str, tuple[Any, ...]] = {}
+    for schedule, ending in SCHEDULES.items():
+        choices = subject.runtime.Choices(schedule=schedule)
+        try:
+            launch = plan(subject, inputs, None).launch(choices)
+        except ValueError:
+            continue
+        if launch.steps and launch.steps[0].kernel.__name__.endswith(f"_{ending}"):
+            found[schedule] = choices.spaces[0]
+    return found
+
+
+def launchings(
+    subject: Subject, inputs: Inputs, configs: str = "first", turn: int = 0
+) -> list[Launching]:
+    """Every schedule that fits, with the first config that does, all of them, or a small tile."""
+    found = []
+    for schedule, space in schedules(subject, inputs).items():
+        if configs == "small":
+            tile = _small_tile(subject, inputs, schedule, turn)
+            found.append(Launching(schedule, (shrunk(subject, space[0], tile),)))
+        else:
+            fitting = [c for c in space if fits(schedule, c, inputs, subject)]
+            found += [Launching(schedule, (c,)) for c in fitting[: None if configs == "all" else 1]]
+    return found
+
+
+def _small_tile(subject: Subject, inputs: Inputs, schedule: str, turn: int) -> int:
+    """A tile that the interpreter is done with soon; a row splits into at most four."""
+    least = max(SMALL_TILES[turn % 2], 2 * 16 // element_size(inputs))
+    binding = subject.runtime.bind(subject.op, inputs.tensors, inputs.params)
+    width = math.prod(binding.sizes[dim] for dim in subject.columns)
+    whole: int = subject.runtime.next_power_of_2(width)
+    return max(least, whole // 4) if schedule == "split" else least
+
+
+def element_size(inputs: Inputs) -> int:
+    """Bytes of the widest floating tensor."""
+    sizes = [t.element_size() for t in inputs.tensors if t is not None and t.is_floating_point()]
+    return max(sizes, default=1)
+
+
+def shrunk(subject: Subject, config: Any, tile: int) -> Any:
+    """A config with a small tile in place of its own."""
+    symbol = next(name for name in ("BLOCK", "TILE") if name in config.values)
+    return subject.runtime.Config(**{**config.values, symbol: tile})
+
+
+def fits(schedule: str, config: Any, inputs: Inputs, subject: Subject) -> bool:
+    """Whether a plan could choose the config: a block kernel holds at least one row."""
+    if schedule != "block" or "TILE" not in config.values:
+        return True
+    binding = subject.runtime.bind(subject.op, inputs.tensors, inputs.params)
+    width = 1
+    for dim in subject.columns:
+        width *= subject.runtime.next_power_of_2(binding.sizes[dim])
+    return bool(config["TILE"] >= width)
+
+
+# ---- inputs -------------------------------------------------------------------------------------
+
+
+def dtypes_of(subject: Subject, device: torch.device) -> tuple[torch.dtype, ...]:
+    """The floating types that an op is checked with; fp8 e4m3 needs a GPU that has it."""
+    if all(
+        operand.dtype.kind != "float" or operand.dtype.bits for operand in subject.traced.operands
+    ):
+        return (torch.float32,)
+    if device.type == "cuda" and torch.cuda.get_device_capability(device) < (8, 9):
+        return tuple(dtype for dtype in FLOATS if dtype != torch.float8_e4m3fn)
+    return FLOATS
+
+
+def draws(
+    subject: Subject, variant: Variant, device: torch.device, *, full: bool, chance: random.Random
+) -> Iterator[tuple[Draw, Sequence[Launching]]]:
+    """The inputs of a check, each with its launches.
+
+    In the sampled matrix the edges, dtypes, values and layouts turn at different rates; the
+    variants after the first get every other edge.
+    """
+    made = Matrix(subject, variant, device, full, chance)
+    yield from made.edges()
+    yield from made.structures()
+    yield from made.configs()
+
+
+@dataclass(frozen=True)
+class Matrix:
+    """The matrix of one variant."""
+
+    subject: Subject
+    variant: Variant
+    device: torch.device
+    full: bool
+    chance: random.Random
+
+    @property
+    def _interpreted(self) -> bool:
+        return self.device.type != "cuda"
+
+    @property
+    def _rows(self) -> int:
+        """Rows of a shape at most: the interpreter takes some 20 ms for each program."""
+        return 3 if self._interpreted else 24
+
+    def edges(self) -> Iterator[tuple[Draw, Sequence[Launching]]]:
+        """Sizes around every edge, as the plan chooses and under every schedule."""
+        types = dtypes_of(self.subject, self.device)
+        tiles = (
+            SMALL_TILES if self._interpreted else _tiles(self.subject, self.variant, self.device)
+        )
+        made = list(shapes(self.subject, around(tiles), self.chance, self._rows))
+        start = self.chance.randrange(1000)
+        if not self.full and self.variant is not self.subject.traced.variants[0]:
+            made = made[start % 2 :: 2]
+        cases = [(item, types[at % len(types)]) for at, item in enumerate(made)]
+        if self.full:
+            cases = [(item, dtype) for item in made for dtype in types]
+        for at, (item, dtype) in enumerate(cases, start):
+            how = self._drawable(_rotated(item, dtype, at))
+            inputs = draw(self.subject, self.variant, how, self.device)
+            configs = "small" if self._interpreted else "first"
+            yield how, [Launching(), *launchings(self.subject, inputs, configs, at)]
+
+    def structures(self) -> Iterator[tuple[Draw, Sequence[Launching]]]:
+        """Every structure of values and every layout, the schedules taking turns."""
+        types = dtypes_of(self.subject, self.device)
+        item = shape(self.subject, 45, self.chance, self._rows)
+        hows = [Draw(item, torch.float32, values, defaults=False) for values in VALUES]
+        hows += [Draw(item, torch.float32, layout=layout) for layout in LAYOUTS[1:]]
+        for at, how in enumerate(hows):
+            for dtype in types if self.full else (types[at % len(types)],):
+                one = self._drawable(replace(how, dtype=dtype, seed=at))
+                inputs = draw(self.subject, self.variant, one, self.device)
+                configs = "small" if self._interpreted else "first"
+                found = launchings(self.subject, inputs, configs, at)
+                yield one, found if self.full else [found[at % len(found)]]
+
+    def configs(self) -> Iterator[tuple[Draw, Sequence[Launching]]]:
+        """Every config of every schedule, not just the winner."""
+        types = dtypes_of(self.subject, self.device)
+        rows = 2 if self._interpreted else 24
+        for at, dtype in enumerate(types if self.full else types[:1]):
+            for inner in (33,) if self._interpreted else (1000, 5000):
+                item = replace(shape(self.subject, inner, self.chance, rows), leading=())
+                how = Draw(item, dtype, seed=at, defaults=at % 2 == 1)
+                inputs = draw(self.subject, self.variant, how, self.device)
+                yield how, launchings(self.subject, inputs, "all")
+
+    def _drawable(self, how: Draw) -> Draw:
+        """The interpreter reads NaN and infinities of fp8 as numbers: none there."""
+        small = how.dtype.itemsize == 1 and self._interpreted
+        return replace(how, values="normal") if small and how.values == "special" else how
+
+
+def _rotated(item: Shape, dtype: torch.dtype, at: int) -> Draw:
+    layout = "contiguous" if at % 3 == 0 else f"mixed {at % len(LAYOUTS)}"
+    return Draw(
+        item, dtype, VALUES[at % len(VALUES)], layout, seed=at, defaults=at % 2 == 0,
+        mixed=at % 5 == 4 and dtype.itemsize <= 2,
+    )  # fmt: skip
+
+
+def _tiles(subject: Subject, variant: Variant, device: torch.device) -> tuple[int, ...]:
+    """The tiles of the real configs, by which shapes on a GPU are chosen."""
+    how = Draw(shape(subject, 64, random.Random(0)), torch.float32)
+    spaces = schedules(subject, draw(subject, variant, how, device)).values()
+    tiles = {v for space in spaces for c in space for k, v in c.values.items() if k.isupper()}
+    chosen = sorted(tile for tile in tiles if tile >= 32)
+    return tuple(chosen[:: max(1, len(chosen) // 3)]) or (1024,)
