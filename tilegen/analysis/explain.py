@@ -271,8 +271,8 @@ def _lines(e: Explanation, rejected: bool) -> Iterator[str]:
     yield f"{e.op}{variant} on {e.target}, {e.dtype}: {sizes}"
     yield ""
     yield f"  traffic    {_amount(e.traffic)}B = {e.formulas['traffic']}"
-    yield f"  flops      {_amount(e.flops)} = {e.formulas['flops']}"
-    yield f"  special    {_amount(e.special)} = {e.formulas['special']}"
+    yield f"  flops      {_amount(e.flops).strip()} = {e.formulas['flops']}"
+    yield f"  special    {_amount(e.special).strip()} = {e.formulas['special']}"
     yield f"  intensity  {e.intensity:.2f} flops a byte: bound by {e.bound}"
     yield (
         f"  floor      {e.floor_microseconds:.1f} us "
@@ -288,7 +288,8 @@ def _lines(e: Explanation, rejected: bool) -> Iterator[str]:
         time = "no config holds a row" if s.microseconds is None else f"{s.microseconds:8.1f} us"
         passes = "1 pass" if s.passes == 1 else f"{s.passes} passes"
         again = f", {_amount(s.read_again)}B read again" if s.read_again else ""
-        yield f"  {s.kind:6} {time}  {s.config}; {passes}{again}; {_amount(s.special)} special"
+        special = _amount(s.special).strip()
+        yield f"  {s.kind:6} {time}  {s.config}; {passes}{again}; {special} special functions"
     yield f"  choice: {e.choice}"
     for note in e.notes:
         yield f"  {note}"

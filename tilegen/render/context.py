@@ -3,6 +3,7 @@
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from tilegen import errors
@@ -61,7 +62,7 @@ class RenderedVariant:
         )
         return found | {schedule.kind: schedule for schedule in self.schedules}
 
-    @property
+    @cached_property
     def works(self) -> dict[str, str]:
         """What an element costs in each schedule, as the cost functions of a module take it."""
         return works(self.program)

@@ -48,7 +48,8 @@ def bound(need: sympy.Expr, most: sympy.Expr) -> sympy.Expr:
 
 #: The largest tile by each budget, in closed form.
 WIDEST_BY_REGISTERS = bound(REGISTERS, MOST)
-WIDEST_BY_BLOCK_SHARED = bound(BLOCK_SHARED + SHARED_ROW, sympy.Symbol("M", positive=True))
+WIDEST_BY_JOIN = bound(BLOCK_SHARED, sympy.Symbol("M", positive=True))
+WIDEST_BY_SHARED_ROW = bound(SHARED_ROW, sympy.Symbol("M", positive=True))
 WIDEST_BY_LOOP_SHARED = bound(LOOP_SHARED, sympy.Symbol("M", positive=True))
 
 
@@ -58,7 +59,8 @@ def _numbers(name: str) -> Callable[..., float]:
     memory = sympy.Symbol("M", positive=True)
     rows: dict[str, tuple[sympy.Expr, tuple[sympy.Symbol, ...]]] = {
         "registers": (WIDEST_BY_REGISTERS, (W, S, R, H, P)),
-        "block": (WIDEST_BY_BLOCK_SHARED, (S, B, A, memory)),
+        "join": (WIDEST_BY_JOIN, (S, B, A, memory)),
+        "row": (WIDEST_BY_SHARED_ROW, (A, memory)),
         "loop": (WIDEST_BY_LOOP_SHARED, (B, K, P, memory)),
     }
     expression, symbols = rows[name]
@@ -85,7 +87,9 @@ def limits(demand: Demand, target: Target, size: int, warps: int, stages: int) -
     )
     most = target.shared_per_program
     if kind == "block":
-        shared = _numbers("block")(target.warp_size, size, word_of(size), most)
+        shared = _numbers("join")(target.warp_size, size, word_of(size), most)
+        if demand.shared_row:
+            shared = min(shared, _numbers("row")(word_of(size), most))
     elif kind == "loop" and stages > 1 and target.async_copy:
         shared = _numbers("loop")(size, work.tiles, stages, most)
     else:

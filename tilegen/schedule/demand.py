@@ -104,7 +104,7 @@ def _most(works: Iterable[Work]) -> Work:
 def _coarse(work: Work) -> Work:
     """The same demand with rounded work, so that ops alike share one search.
 
-    What budgets depend on (live values, tiles) stays as it is.
+    Everything is rounded up, so that budgets hold.
     """
     return work._replace(
         reads=_halves(work.reads),
@@ -113,6 +113,8 @@ def _coarse(work: Work) -> Work:
         flops=2.0 ** math.ceil(math.log2(max(work.flops, 4))),
         special=float(math.ceil(work.special)),
         joins=min(work.joins, 2),
+        held=_halves(work.held),
+        held_wide=_halves(work.held_wide),
     )
 
 

@@ -14,7 +14,7 @@ from tilegen.analysis.statements import VECTOR_BYTES
 from tilegen.schedule.budgets import limits, registers, shared_bytes
 from tilegen.schedule.config import Config
 from tilegen.schedule.demand import Demand
-from tilegen.schedule.predict import block_cost, flat_cost, loop_cost
+from tilegen.schedule.predict import MOST_REGISTERS, Work, block_cost, flat_cost, loop_cost
 from tilegen.targets import Target
 
 #: Configs of one kernel kind, architecture class and element size that stand in a module.
@@ -97,12 +97,19 @@ class Key:
     size: int
 
 
-@cache
 def considered(demand: Demand, key: Key) -> tuple[Verdict, ...]:
     """All configs for a key; those without a reason fit the GPU.
 
     Where wider rows have no other schedule, those that spill least are let through for them.
     """
+    work = demand.work
+    budgeted = Work(0, 0, 0, tiles=work.tiles, held=work.held, held_wide=work.held_wide)
+    return _considered(replace(demand, work=budgeted), key)
+
+
+@cache
+def _considered(demand: Demand, key: Key) -> tuple[Verdict, ...]:
+    """The same; all ops that ask the same of the budgets share it."""
     stages: Sequence[int] = STAGES.get(demand.kind, (1,))
     if not key.target.async_copy:
         stages = stages[:2]  # a pipeline in registers: one tile ahead is enough
@@ -113,7 +120,7 @@ def considered(demand: Demand, key: Key) -> tuple[Verdict, ...]:
         for tile in TILES[demand.kind]
     ]
     if demand.only:
-        saved = _last_resort(found)
+        saved = _last_resort(found, key.target)
         found = [replace(v, reason="") if v in saved else v for v in found]
     return tuple(found)
 
@@ -153,9 +160,15 @@ def _refusal(
     return ""
 
 
-def _last_resort(found: Sequence[Verdict]) -> list[Verdict]:
+def _last_resort(found: Sequence[Verdict], target: Target) -> list[Verdict]:
     """Configs that spill, for rows that no other config holds: those that spill least."""
     widest = max((v.config["TILE"] for v in found if not v.reason), default=0)
+
+    def spilled(verdict: Verdict) -> tuple[int, int]:
+        threads = verdict.config["num_warps"] * target.warp_size
+        most = min(MOST_REGISTERS, target.registers_per_sm // threads)
+        return verdict.registers - most, verdict.config["num_warps"]
+
     saved = []
     for tile in TILES["block"]:
         if widest < tile <= WIDEST_BLOCK:
@@ -164,7 +177,7 @@ def _last_resort(found: Sequence[Verdict]) -> list[Verdict]:
                 for v in found
                 if v.config["TILE"] == tile and v.reason.split(":")[0] in ("registers", "elements")
             ]
-            saved.append(min(spilling, key=lambda v: (v.registers, v.config["num_warps"])))
+            saved.append(min(spilling, key=spilled))
     return saved
 
 

@@ -1,6 +1,6 @@
 """The autotune spaces of an op: its table for the module, and all that was considered."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Final
@@ -102,8 +102,13 @@ def kept(demand: Demand, keys: tuple[Key, ...]) -> dict[Key, tuple[Values, ...]]
                 break
         for key in group:
             fits = {v.values for v in considered(demand, key) if not v.reason}
-            found[key] = own if fits.issuperset(own) else portfolio(slowness(demand, key))
+            good = fits.issuperset(own) and (not demand.only or _widest(fits) == _widest(own))
+            found[key] = own if good else portfolio(slowness(demand, key))
     return {key: found[key] for key in keys}
+
+
+def _widest(configs: Collection[Values]) -> int:
+    return max((dict(values)["TILE"] for values in configs), default=0)
 
 
 def _joint(slow: Sequence[Mapping[Values, tuple[float, ...]]]) -> dict[Values, tuple[float, ...]]:

@@ -1,0 +1,14 @@
+"""Ops of the catalogue, built once a process."""
+
+from functools import cache
+from pathlib import Path
+
+from tilegen.build import BuiltOp, build_ops
+from tilegen.targets import TARGETS
+
+SPECS = Path(__file__).parents[2] / "specs"
+
+
+@cache
+def op(name: str) -> BuiltOp:
+    return build_ops(SPECS / f"{name}.py", TARGETS)[0]

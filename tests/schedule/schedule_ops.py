@@ -1,0 +1,31 @@
+"""Ops of the catalogue and their searches, made once a process."""
+
+from functools import cache
+from pathlib import Path
+
+from tilegen.build import BuiltOp, build_ops
+from tilegen.schedule.demand import Demand, demands
+from tilegen.schedule.space import keys
+from tilegen.targets import TARGETS
+
+SPECS = Path(__file__).parents[2] / "specs"
+KEYS = keys(TARGETS)
+NAMES = (
+    "vector_add",
+    "rope",
+    "softmax",
+    "add_layernorm",
+    "groupnorm",
+    "cross_entropy",
+    "top_p_sample",
+)
+
+
+@cache
+def op(name: str) -> BuiltOp:
+    return build_ops(SPECS / f"{name}.py", TARGETS)[0]
+
+
+@cache
+def asked(name: str) -> dict[str, Demand]:
+    return demands([variant.program for variant in op(name).variants])

@@ -1,0 +1,134 @@
+"""What is kept fits every GPU it is kept for, and what is not kept has its reason."""
+
+import math
+import re
+
+import pytest
+from schedule_ops import KEYS, NAMES, asked, op
+
+from tilegen.schedule import budgets
+from tilegen.schedule.predict import MOST_REGISTERS, registers_needed
+from tilegen.schedule.record import manifest_entry
+from tilegen.schedule.search import MOST_KEPT, considered, slowness
+from tilegen.schedule.space import kept, spaces, verdicts
+from tilegen.targets import TARGETS, get
+
+CASES = [(name, kind) for name in NAMES for kind in asked(name)]
+
+
+@pytest.mark.parametrize(("name", "kind"), CASES)
+def test_kept_configs_fit_every_gpu_of_their_class(name: str, kind: str) -> None:
+    demand = asked(name)[kind]
+    for key, chosen in kept(demand, KEYS).items():
+        assert 0 < len(chosen) <= MOST_KEPT
+        assert len(set(chosen)) == len(chosen)
+        for target in (t for t in TARGETS if t.architecture == key.target.architecture):
+            for config in map(dict, chosen):
+                tile, warps, stages = (
+                    config["TILE"],
+                    config["num_warps"],
+                    config.get("num_stages", 1),
+                )
+                threads = warps * target.warp_size
+                assert threads <= target.max_threads_per_program
+                shared = budgets.shared_bytes(demand, target, key.size, tile, warps, stages)
+                assert shared <= target.shared_per_program
+                needed = budgets.registers(demand, target, key.size, tile, warps, stages)
+                if not demand.only:
+                    assert needed <= min(MOST_REGISTERS, target.registers_per_sm // threads)
+
+
+@pytest.mark.parametrize(("name", "kind"), CASES)
+def test_each_config_is_kept_or_has_a_reason(name: str, kind: str) -> None:
+    demand = asked(name)[kind]
+    for key in KEYS:
+        found = verdicts(demand, key, KEYS)
+        assert {v.values for v in found if v.kept} == set(kept(demand, KEYS)[key])
+        assert all(bool(v.reason) != v.kept for v in found)
+
+
+def test_reasons_say_what_is_too_much() -> None:
+    reasons = "\n".join(
+        v.reason for key in KEYS for v in verdicts(asked("add_layernorm")["loop"], key, KEYS)
+    )
+    for pattern in (
+        r"threads: 2048 of at most 1024", r"registers: \d+ a thread of at most \d+ ",
+        r"shared memory: \d+ B of at most \d+", r"loads: \d+ bytes a thread",
+        r"elements: \d+ a thread of at most 64", r"rank: at most [01]\.\d+ of the best",
+    ):  # fmt: skip
+        assert re.search(pattern, reasons), pattern
+
+
+def test_bounds_are_where_a_budget_is_spent() -> None:
+    """The tile that sympy solved for needs exactly what there is."""
+    demand, target = asked("add_layernorm")["loop"], get("h200")
+    for warps in (4, 16):
+        for stages in (1, 4):
+            most = budgets.limits(demand, target, 2, warps, stages)
+            threads = warps * 32
+            needed = registers_needed(demand.work, most.registers / threads, 2, stages)
+            assert needed == pytest.approx(min(255, 65_536 / threads))
+    most = budgets.limits(demand, target, 2, 8, 4)
+    shared = 3 * most.shared * 2 * demand.work.tiles
+    assert shared == pytest.approx(target.shared_per_program)
+
+
+def test_rows_up_to_a_tile_have_a_config_on_every_gpu() -> None:
+    for name in ("softmax", "add_layernorm", "top_p_sample"):
+        widest = {
+            max(dict(c)["TILE"] for c in own) for own in kept(asked(name)["block"], KEYS).values()
+        }
+        assert min(widest) >= 4096
+    widest = {
+        max(dict(c)["TILE"] for c in own)
+        for own in kept(asked("top_p_sample")["block"], KEYS).values()
+    }
+    assert widest == {32_768}  # it has no loop
+
+
+def test_loops_keep_configs_without_a_pipeline() -> None:
+    for own in kept(asked("softmax")["loop"], KEYS).values():
+        assert sum(dict(c)["num_stages"] == 1 for c in own) >= 2
+
+
+def test_ratios_are_to_the_best() -> None:
+    slow = slowness(asked("softmax")["block"], KEYS[0])
+    assert all(min(at) == 1.0 for at in zip(*slow.values(), strict=True))
+    assert set(slow) == {
+        v.values for v in considered(asked("softmax")["block"], KEYS[0]) if not v.reason
+    }
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_tables_serve_each_key_once(name: str) -> None:
+    for space in spaces([v.program for v in op(name).variants], TARGETS):
+        served = [
+            (architecture, size)
+            for row in space.rows
+            for architectures, sizes in row.serves
+            for architecture in architectures
+            for size in sizes
+        ]
+        assert sorted(served) == sorted({(k.target.architecture, k.size) for k in KEYS})
+        assert len(space.rows) <= 9  # of 36 keys
+        assert all(
+            re.fullmatch(r"(at most )?\d+ B shared", c.note) for r in space.rows for c in r.configs
+        )
+
+
+def test_one_target_alone() -> None:
+    tables = spaces([v.program for v in op("softmax").variants], [get("l4")])
+    classes = {a for space in tables for row in space.rows for of, _ in row.serves for a in of}
+    assert classes == {"sm_89"}
+
+
+def test_the_manifest_holds_all_that_was_considered() -> None:
+    entry = manifest_entry(op("softmax"))
+    assert entry["cost"]["loop"]["read_again"] == "M*N*e"
+    assert entry["eager"] == {"kernels": 4, "bytes": "7*M*N*e + 3*M*e"}
+    for kind, rows in entry["search"].items():
+        assert sum(len(row["for"].split()) for row in rows) == len(KEYS)
+        of_key = {len(considered(asked("softmax")[kind], key)) for key in KEYS}
+        listed = {sum(len(v.split()) for k, v in row.items() if k != "for") for row in rows}
+        assert listed == of_key
+        assert math.prod(len(row["kept"]) for row in rows)
