@@ -2621,6 +2621,22 @@ def _philox(words: tuple[torch.Tensor, ...], seed: int) -> tuple[torch.Tensor, .
     return words
 
 
+# --- Masks
+
+
+@triton.jit
+def below(position, size, EVEN: tl.constexpr):
+    """Return which positions exist.
+
+    Where tiles fill the size (`EVEN`) that is a constant, and the compiler drops the mask: worth
+    5 percent of the copy rate to layernorm of 8192 columns on an H200.
+    """
+    if EVEN:
+        return tl.full(position.shape, True, tl.int1)
+    else:
+        return position < size
+
+
 # --- Exponentials
 
 
@@ -2842,7 +2858,7 @@ EXPOSED: Final = 0.5
 L2_RATE: Final = 2.0
 #: Rows in flight above the first share of L2 begin to miss when they are read again; at the second
 #: all do (softmax of 131072 columns: two programs an SM, 1.15 of L2, missed nearly all).
-L2_KEEPS, L2_MISSES = 0.6, 1.1
+L2_KEEPS, L2_MISSES = 0.6, 1.2
 #: A loop must promise this much more than rows in registers: whether L2 keeps a row is a guess.
 LOOP_MARGIN: Final = 1.03
 #: Programs for each SM that splitting rows aims at.
@@ -3005,17 +3021,19 @@ def loop_programs(config: Config, target: Target, work: Work, size: int) -> int:
 def split_cost(
     config: Config, target: Target, work: Work, size: int, rows: int, columns: int
 ) -> float:
-    """Predicted seconds of sharing each row among programs: partial states, then their join.
+    """Predicted seconds of sharing each row: partial states, then their join; infinity for one part.
 
     The second kernel reads rows from L2 if all of them fit.
     """
     rows, columns = next_power_of_2(rows), next_power_of_2(columns)
     splits, chunk = split_row(target, rows, columns, config["TILE"])
+    if splits == 1:
+        return math.inf
     resident, programs = loop_programs(config, target, work, size), rows * splits
     steps, again = chunk // config["TILE"], chunk * size * work.rereads
     missed = again * min(1.0, rows * columns * size * work.rereads / target.l2_bytes)
     flops = chunk * (work.flops + OVERHEAD * (work.reads + work.rereads + work.writes))
-    return LAUNCH + LATENCY + START + run_time(
+    return LAUNCH + LATENCY + START + LOOP_MARGIN * run_time(
         target, programs, resident, config["num_warps"], steps * work.passes,
         chunk * size * (work.reads + work.writes) + missed, again - missed,
         flops, chunk * work.special, work.joins + 1,

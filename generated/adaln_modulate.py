@@ -1,6 +1,6 @@
 """Modulate normalised tokens by the condition of their sample (DiT, arXiv:2212.09748).
 
-Built by tilegen 0.1.0 from specs/adaln_modulate.py (spec a6a63a77, templates 68306224).
+Built by tilegen 0.1.0 from specs/adaln_modulate.py (spec a6a63a77, templates bc4c8be6).
 Rebuild with `tilegen build`; edits are overwritten.
 
 Traffic: 2*B*N*S*e + 2*B*N*e bytes (e: bytes of an element)
@@ -23,6 +23,7 @@ from ._runtime import (
     Step,
     Variant,
     Work,
+    below,
     by_class,
     cdiv,
     flat_cost,
@@ -85,6 +86,8 @@ def _adaln_modulate_tiled(
     out_N,
     BLOCK_0: tl.constexpr,
     BLOCK_1: tl.constexpr,
+    EVEN_0: tl.constexpr,
+    EVEN_1: tl.constexpr,
     INT: tl.constexpr,
     FLOAT: tl.constexpr,
 ):
@@ -94,8 +97,8 @@ def _adaln_modulate_tiled(
     tiles_0 = tl.cdiv(S, BLOCK_0)
     n = (tile % tiles_1) * BLOCK_1 + tl.arange(0, BLOCK_1)[None, :]
     s = (tile // tiles_1 % tiles_0) * BLOCK_0 + tl.arange(0, BLOCK_0)[:, None]
-    in_n = n < N
-    in_s = s < S
+    in_n = below(n, N, EVEN_1)
+    in_s = below(s, S, EVEN_0)
     b = tile // tiles_1 // tiles_0 + tl.zeros((1, 1), INT)
     b_1 = b % SIZE_B_1
     b_0 = b // SIZE_B_1
@@ -155,7 +158,12 @@ def _plan(call: Call) -> Launch:
                 axes_1.strides("out")[0],
                 axes_2.strides("out")[0],
             ),
-            constants={"BLOCK_0": block_0, "BLOCK_1": block_1},
+            constants={
+                "BLOCK_0": block_0,
+                "BLOCK_1": block_1,
+                "EVEN_0": height % block_0 == 0,
+                "EVEN_1": length % block_1 == 0,
+            },
             config=config,
         )
     )

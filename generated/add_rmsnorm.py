@@ -2,7 +2,7 @@
 
 y normalises the unrounded sum; h is that sum as it is stored, rounded.
 
-Built by tilegen 0.1.0 from specs/add_rmsnorm.py (spec 76e34d14, templates 68306224).
+Built by tilegen 0.1.0 from specs/add_rmsnorm.py (spec 76e34d14, templates bc4c8be6).
 Rebuild with `tilegen build`; edits are overwritten.
 
 Traffic: 4*M*N*e + N*e bytes (e: bytes of an element)
@@ -26,6 +26,7 @@ from ._runtime import (
     Step,
     Variant,
     Work,
+    below,
     block_cost,
     by_class,
     cdiv,
@@ -40,12 +41,12 @@ from ._runtime import (
 )
 
 _BLOCK_1 = (
-    Config(TILE=1024, num_warps=4),  # at most 2048 B shared
-    Config(TILE=4096, num_warps=2),  # at most 8192 B shared
-    Config(TILE=4096, num_warps=8),  # at most 8192 B shared
-    Config(TILE=4096, num_warps=16),  # at most 8192 B shared
-    Config(TILE=8192, num_warps=4),  # at most 16384 B shared
-    Config(TILE=16384, num_warps=8),  # at most 32768 B shared
+    Config(TILE=1024, num_warps=4),  # at most 4096 B shared
+    Config(TILE=4096, num_warps=2),  # at most 16384 B shared
+    Config(TILE=4096, num_warps=8),  # at most 16384 B shared
+    Config(TILE=4096, num_warps=16),  # at most 16384 B shared
+    Config(TILE=8192, num_warps=4),  # at most 32768 B shared
+    Config(TILE=16384, num_warps=8),  # at most 65536 B shared
 )
 _BLOCK_2 = (
     Config(TILE=1024, num_warps=1),  # at most 4096 B shared
@@ -61,22 +62,14 @@ _BLOCK_3 = (
     Config(TILE=4096, num_warps=8),  # at most 8192 B shared
     Config(TILE=8192, num_warps=8),  # at most 16384 B shared
     Config(TILE=16384, num_warps=4),  # at most 32768 B shared
-    Config(TILE=16384, num_warps=8),  # at most 32768 B shared
+    Config(TILE=32768, num_warps=8),  # at most 65536 B shared
 )
 #: Whole rows in registers, TILE elements to a program; by architecture class and element size in bytes.
 BLOCK_CONFIGS = by_class(
-    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2), _BLOCK_1),
-    (
-        ("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120", "gfx90a", "gfx942", "gfx950"),
-        (4,),
-        _BLOCK_1,
-    ),
-    (
-        ("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120", "gfx90a", "gfx942", "gfx950"),
-        (8,),
-        _BLOCK_2,
-    ),
-    (("gfx90a", "gfx942", "gfx950"), (1, 2), _BLOCK_3),
+    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2, 4), _BLOCK_1),
+    (("gfx90a", "gfx942", "gfx950"), (8,), _BLOCK_1),
+    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _BLOCK_2),
+    (("gfx90a", "gfx942", "gfx950"), (1, 2, 4), _BLOCK_3),
 )
 
 _LOOP_1 = (
@@ -120,8 +113,8 @@ _LOOP_5 = (
     Config(TILE=32768, num_warps=8, num_stages=2),  # 98304 B shared
 )
 _LOOP_6 = (
-    Config(TILE=2048, num_warps=4, num_stages=2),  # 12288 B shared
     Config(TILE=4096, num_warps=8, num_stages=2),  # 24576 B shared
+    Config(TILE=8192, num_warps=4, num_stages=1),  # at most 4096 B shared
     Config(TILE=8192, num_warps=16, num_stages=1),  # at most 4096 B shared
     Config(TILE=16384, num_warps=8, num_stages=1),  # at most 8192 B shared
     Config(TILE=16384, num_warps=8, num_stages=2),  # 98304 B shared
@@ -187,14 +180,16 @@ def _add_rmsnorm_block(
     eps,
     BLOCK_M: tl.constexpr,
     BLOCK_N: tl.constexpr,
+    EVEN_M: tl.constexpr,
+    EVEN_N: tl.constexpr,
     INT: tl.constexpr,
     FLOAT: tl.constexpr,
 ):
     """A program holds BLOCK_M whole rows in registers."""
     rows = tl.program_id(0).to(INT) * BLOCK_M + tl.arange(0, BLOCK_M)[:, None]
     cols = tl.arange(0, BLOCK_N)[None, :]
-    in_cols = cols < N
-    in_rows = rows < M
+    in_cols = below(cols, N, EVEN_N)
+    in_rows = below(rows, M, EVEN_M)
     row_2 = rows % ROWS_2
     row_1 = rows // ROWS_2 % ROWS_1
     row_0 = rows // ROWS_2 // ROWS_1
@@ -257,6 +252,7 @@ def _add_rmsnorm_loop(
     LANES: tl.constexpr,
     VECTOR: tl.constexpr,
     STAGES: tl.constexpr,
+    EVEN: tl.constexpr,
     INT: tl.constexpr,
     FLOAT: tl.constexpr,
 ):
@@ -278,7 +274,7 @@ def _add_rmsnorm_loop(
     total = tl.full((LANES, 1), 0.0, FLOAT)
     for start in tl.range(0, N, LANES * VECTOR, num_stages=STAGES):
         cols = start + lane
-        in_cols = cols < N
+        in_cols = below(cols, N, EVEN)
 
         x = tl.load(
             x_rows + cols * x_col, mask=in_cols, other=0.0, eviction_policy="evict_last"
@@ -300,7 +296,7 @@ def _add_rmsnorm_loop(
 
     for start in tl.range(0, N, LANES * VECTOR, num_stages=STAGES):
         cols = start + lane
-        in_cols = cols < N
+        in_cols = below(cols, N, EVEN)
 
         x = tl.load(
             x_rows + cols * x_col, mask=in_cols, other=0.0, eviction_policy="evict_first"
@@ -352,6 +348,7 @@ def _add_rmsnorm_partial(
     LANES: tl.constexpr,
     VECTOR: tl.constexpr,
     STAGES: tl.constexpr,
+    EVEN: tl.constexpr,
     SPLITS: tl.constexpr,
     CHUNK: tl.constexpr,
     INT: tl.constexpr,
@@ -375,7 +372,7 @@ def _add_rmsnorm_partial(
     total = tl.full((LANES, 1), 0.0, FLOAT)
     for start in tl.range(split * CHUNK, stop, LANES * VECTOR, num_stages=STAGES):
         cols = start + lane
-        in_cols = cols < stop
+        in_cols = below(cols, stop, EVEN)
 
         x = tl.load(x_rows + cols * x_col, mask=in_cols, other=0.0).to(FLOAT)
         residual = tl.load(residual_rows + cols * residual_col, mask=in_cols, other=0.0).to(FLOAT)
@@ -421,6 +418,7 @@ def _add_rmsnorm_finish(
     LANES: tl.constexpr,
     VECTOR: tl.constexpr,
     STAGES: tl.constexpr,
+    EVEN: tl.constexpr,
     SPLITS: tl.constexpr,
     CHUNK: tl.constexpr,
     BLOCK_S: tl.constexpr,
@@ -453,7 +451,7 @@ def _add_rmsnorm_finish(
 
     for start in tl.range(split * CHUNK, stop, LANES * VECTOR, num_stages=STAGES):
         cols = start + lane
-        in_cols = cols < stop
+        in_cols = below(cols, stop, EVEN)
 
         x = tl.load(x_rows + cols * x_col, mask=in_cols, other=0.0).to(FLOAT)
         residual = tl.load(residual_rows + cols * residual_col, mask=in_cols, other=0.0).to(FLOAT)
@@ -480,7 +478,8 @@ def _plan(call: Call) -> Launch:
     """Kernel, config and grid for one set of shapes, strides and dtypes."""
     rows = call.axes(("M",), limit=3)
     cols = call.axes(("N",), limit=1)
-    width = next_power_of_2(cols.total)
+    columns = cols.total
+    width = next_power_of_2(columns)
 
     def block_time(config: Config) -> float:
         work = Work(reads=2, writes=2, flops=5, joins=1, held=2, held_wide=2)
@@ -500,7 +499,7 @@ def _plan(call: Call) -> Launch:
             held=2,
             held_wide=2.25,
         )
-        return loop_cost(config, call.target, work, call.element_size, rows.total, cols.total)
+        return loop_cost(config, call.target, work, call.element_size, rows.total, columns)
 
     loop = least(call, LOOP_CONFIGS, loop_time)
 
@@ -517,17 +516,18 @@ def _plan(call: Call) -> Launch:
             held=2,
             held_wide=2.25,
         )
-        return split_cost(config, call.target, work, call.element_size, rows.total, cols.total)
+        return split_cost(config, call.target, work, call.element_size, rows.total, columns)
 
     split = least(call, LOOP_CONFIGS, split_time)
     if call.takes("split", split < min(block, loop)):
         config = call.choose(LOOP_CONFIGS, split_time)
-        splits, chunk = split_row(call.target, rows.total, cols.total, config["TILE"])
+        splits, chunk = split_row(call.target, rows.total, columns, config["TILE"])
         vector = max(1, 16 // call.element_size)
         lanes = {
             "LANES": config["TILE"] // vector,
             "VECTOR": vector,
             "STAGES": config["num_stages"],
+            "EVEN": columns % config["TILE"] == 0,
         }
         return Launch(
             Step(
@@ -602,14 +602,24 @@ def _plan(call: Call) -> Launch:
                     cols.strides("h")[0],
                 ),
                 params=("eps",),
-                constants={"BLOCK_M": block_m, "BLOCK_N": width},
+                constants={
+                    "BLOCK_M": block_m,
+                    "BLOCK_N": width,
+                    "EVEN_M": rows.total % block_m == 0,
+                    "EVEN_N": columns == width,
+                },
                 config=config,
             )
         )
 
     config = call.choose(LOOP_CONFIGS, loop_time)
     vector = max(1, 16 // call.element_size)
-    lanes = {"LANES": config["TILE"] // vector, "VECTOR": vector, "STAGES": config["num_stages"]}
+    lanes = {
+        "LANES": config["TILE"] // vector,
+        "VECTOR": vector,
+        "STAGES": config["num_stages"],
+        "EVEN": columns % config["TILE"] == 0,
+    }
     return Launch(
         Step(
             _add_rmsnorm_loop,

@@ -2,7 +2,7 @@
 
 A row with the label ignore_index costs 0; softcap is Gemma 2's (arXiv:2408.00118).
 
-Built by tilegen 0.1.0 from specs/cross_entropy.py (spec 42770796, templates 68306224).
+Built by tilegen 0.1.0 from specs/cross_entropy.py (spec 42770796, templates bc4c8be6).
 Rebuild with `tilegen build`; edits are overwritten.
 
 Traffic: M*V*e + M*i + 8*M bytes (e: bytes of an element, i: bytes of an index)
@@ -26,6 +26,7 @@ from ._runtime import (
     Step,
     Variant,
     Work,
+    below,
     block_cost,
     by_class,
     cdiv,
@@ -47,35 +48,40 @@ from ._runtime import (
 )
 
 _BLOCK_1 = (
-    Config(TILE=4096, num_warps=2),  # at most 128 B shared
-    Config(TILE=4096, num_warps=8),  # at most 128 B shared
-    Config(TILE=4096, num_warps=16),  # at most 128 B shared
-    Config(TILE=8192, num_warps=8),  # at most 256 B shared
-    Config(TILE=16384, num_warps=8),  # at most 512 B shared
-    Config(TILE=32768, num_warps=16),  # at most 1024 B shared
+    Config(TILE=4096, num_warps=2),  # at most 256 B shared
+    Config(TILE=4096, num_warps=8),  # at most 256 B shared
+    Config(TILE=4096, num_warps=16),  # at most 256 B shared
+    Config(TILE=8192, num_warps=8),  # at most 512 B shared
+    Config(TILE=16384, num_warps=8),  # at most 1024 B shared
+    Config(TILE=32768, num_warps=16),  # at most 2048 B shared
 )
 _BLOCK_2 = (
-    Config(TILE=512, num_warps=1),  # at most 64 B shared
-    Config(TILE=2048, num_warps=1),  # at most 256 B shared
-    Config(TILE=4096, num_warps=2),  # at most 512 B shared
+    Config(TILE=1024, num_warps=4),  # at most 128 B shared
+    Config(TILE=1024, num_warps=8),  # at most 128 B shared
     Config(TILE=4096, num_warps=8),  # at most 512 B shared
+    Config(TILE=4096, num_warps=16),  # at most 512 B shared
     Config(TILE=8192, num_warps=4),  # at most 1024 B shared
     Config(TILE=16384, num_warps=8),  # at most 2048 B shared
 )
 _BLOCK_3 = (
-    Config(TILE=512, num_warps=2),  # at most 32 B shared
-    Config(TILE=1024, num_warps=1),  # at most 64 B shared
-    Config(TILE=4096, num_warps=4),  # at most 256 B shared
-    Config(TILE=4096, num_warps=8),  # at most 256 B shared
-    Config(TILE=8192, num_warps=4),  # at most 512 B shared
-    Config(TILE=8192, num_warps=8),  # at most 512 B shared
+    Config(TILE=4096, num_warps=2),  # at most 32 B shared
+    Config(TILE=4096, num_warps=4),  # at most 32 B shared
+    Config(TILE=4096, num_warps=8),  # at most 32 B shared
+    Config(TILE=8192, num_warps=4),  # at most 64 B shared
+    Config(TILE=16384, num_warps=8),  # at most 128 B shared
+    Config(TILE=32768, num_warps=8),  # at most 256 B shared
 )
 #: Whole rows in registers, TILE elements to a program; by architecture class and element size in bytes.
 BLOCK_CONFIGS = by_class(
-    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2, 4), _BLOCK_1),
-    (("gfx90a", "gfx942", "gfx950"), (1, 2, 4), _BLOCK_2),
+    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2), _BLOCK_1),
+    (
+        ("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120", "gfx90a", "gfx942", "gfx950"),
+        (4,),
+        _BLOCK_1,
+    ),
+    (("gfx90a", "gfx942", "gfx950"), (8,), _BLOCK_1),
     (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _BLOCK_2),
-    (("gfx90a", "gfx942", "gfx950"), (8,), _BLOCK_3),
+    (("gfx90a", "gfx942", "gfx950"), (1, 2), _BLOCK_3),
 )
 
 _LOOP_1 = (
@@ -156,14 +162,16 @@ def _cross_entropy_block(
     z_loss,
     BLOCK_M: tl.constexpr,
     BLOCK_N: tl.constexpr,
+    EVEN_M: tl.constexpr,
+    EVEN_N: tl.constexpr,
     INT: tl.constexpr,
     FLOAT: tl.constexpr,
 ):
     """A program holds BLOCK_M whole rows in registers."""
     rows = tl.program_id(0).to(INT) * BLOCK_M + tl.arange(0, BLOCK_M)[:, None]
     cols = tl.arange(0, BLOCK_N)[None, :]
-    in_cols = cols < V
-    in_rows = rows < M
+    in_cols = below(cols, V, EVEN_N)
+    in_rows = below(rows, M, EVEN_M)
     row_2 = rows % ROWS_2
     row_1 = rows // ROWS_2 % ROWS_1
     row_0 = rows // ROWS_2 // ROWS_1
@@ -223,6 +231,7 @@ def _cross_entropy_loop(
     LANES: tl.constexpr,
     VECTOR: tl.constexpr,
     STAGES: tl.constexpr,
+    EVEN: tl.constexpr,
     INT: tl.constexpr,
     FLOAT: tl.constexpr,
 ):
@@ -247,12 +256,12 @@ def _cross_entropy_loop(
     top = tl.full((LANES, 1), -3.4028234663852886e38, FLOAT)
     total = tl.full((LANES, 1), 0.0, FLOAT)
     cols = lane
-    in_cols = cols < V
+    in_cols = below(cols, V, EVEN)
     next_logits = tl.load(logits_rows + cols * logits_col, mask=in_cols, other=float("-inf"))
 
     for start in tl.range(0, V, LANES * VECTOR, num_stages=STAGES):
         cols = start + lane
-        in_cols = cols < V
+        in_cols = below(cols, V, EVEN)
         logits = next_logits.to(FLOAT)
 
         next_cols = cols + LANES * VECTOR
@@ -291,6 +300,7 @@ def _cross_entropy_partial(
     LANES: tl.constexpr,
     VECTOR: tl.constexpr,
     STAGES: tl.constexpr,
+    EVEN: tl.constexpr,
     SPLITS: tl.constexpr,
     CHUNK: tl.constexpr,
     INT: tl.constexpr,
@@ -312,7 +322,7 @@ def _cross_entropy_partial(
     total = tl.full((LANES, 1), 0.0, FLOAT)
     for start in tl.range(split * CHUNK, stop, LANES * VECTOR, num_stages=STAGES):
         cols = start + lane
-        in_cols = cols < stop
+        in_cols = below(cols, stop, EVEN)
 
         logits = tl.load(logits_rows + cols * logits_col, mask=in_cols, other=float("-inf")).to(
             FLOAT
@@ -417,14 +427,16 @@ def _cross_entropy_softcap_block(
     softcap,
     BLOCK_M: tl.constexpr,
     BLOCK_N: tl.constexpr,
+    EVEN_M: tl.constexpr,
+    EVEN_N: tl.constexpr,
     INT: tl.constexpr,
     FLOAT: tl.constexpr,
 ):
     """A program holds BLOCK_M whole rows in registers."""
     rows = tl.program_id(0).to(INT) * BLOCK_M + tl.arange(0, BLOCK_M)[:, None]
     cols = tl.arange(0, BLOCK_N)[None, :]
-    in_cols = cols < V
-    in_rows = rows < M
+    in_cols = below(cols, V, EVEN_N)
+    in_rows = below(rows, M, EVEN_M)
     row_2 = rows % ROWS_2
     row_1 = rows // ROWS_2 % ROWS_1
     row_0 = rows // ROWS_2 // ROWS_1
@@ -487,6 +499,7 @@ def _cross_entropy_softcap_loop(
     LANES: tl.constexpr,
     VECTOR: tl.constexpr,
     STAGES: tl.constexpr,
+    EVEN: tl.constexpr,
     INT: tl.constexpr,
     FLOAT: tl.constexpr,
 ):
@@ -512,12 +525,12 @@ def _cross_entropy_softcap_loop(
     top = tl.full((LANES, 1), -3.4028234663852886e38, FLOAT)
     total = tl.full((LANES, 1), 0.0, FLOAT)
     cols = lane
-    in_cols = cols < V
+    in_cols = below(cols, V, EVEN)
     next_logits_2 = tl.load(logits_rows + cols * logits_col, mask=in_cols, other=0.0)
 
     for start in tl.range(0, V, LANES * VECTOR, num_stages=STAGES):
         cols = start + lane
-        in_cols = cols < V
+        in_cols = below(cols, V, EVEN)
         logits_2 = next_logits_2.to(FLOAT)
 
         next_cols = cols + LANES * VECTOR
@@ -559,6 +572,7 @@ def _cross_entropy_softcap_partial(
     LANES: tl.constexpr,
     VECTOR: tl.constexpr,
     STAGES: tl.constexpr,
+    EVEN: tl.constexpr,
     SPLITS: tl.constexpr,
     CHUNK: tl.constexpr,
     INT: tl.constexpr,
@@ -581,7 +595,7 @@ def _cross_entropy_softcap_partial(
     total = tl.full((LANES, 1), 0.0, FLOAT)
     for start in tl.range(split * CHUNK, stop, LANES * VECTOR, num_stages=STAGES):
         cols = start + lane
-        in_cols = cols < stop
+        in_cols = below(cols, stop, EVEN)
 
         logits = tl.load(logits_rows + cols * logits_col, mask=in_cols, other=0.0).to(FLOAT)
         # logits = softcap * tanh(logits / softcap)
@@ -689,14 +703,16 @@ def _cross_entropy_label_smoothing_block(
     z_loss,
     BLOCK_M: tl.constexpr,
     BLOCK_N: tl.constexpr,
+    EVEN_M: tl.constexpr,
+    EVEN_N: tl.constexpr,
     INT: tl.constexpr,
     FLOAT: tl.constexpr,
 ):
     """A program holds BLOCK_M whole rows in registers."""
     rows = tl.program_id(0).to(INT) * BLOCK_M + tl.arange(0, BLOCK_M)[:, None]
     cols = tl.arange(0, BLOCK_N)[None, :]
-    in_cols = cols < V
-    in_rows = rows < M
+    in_cols = below(cols, V, EVEN_N)
+    in_rows = below(rows, M, EVEN_M)
     row_2 = rows % ROWS_2
     row_1 = rows // ROWS_2 % ROWS_1
     row_0 = rows // ROWS_2 // ROWS_1
@@ -763,6 +779,7 @@ def _cross_entropy_label_smoothing_loop(
     LANES: tl.constexpr,
     VECTOR: tl.constexpr,
     STAGES: tl.constexpr,
+    EVEN: tl.constexpr,
     INT: tl.constexpr,
     FLOAT: tl.constexpr,
 ):
@@ -789,12 +806,12 @@ def _cross_entropy_label_smoothing_loop(
     total = tl.full((LANES, 1), 0.0, FLOAT)
     total_2 = tl.full((LANES, 1), 0.0, FLOAT)
     cols = lane
-    in_cols = cols < V
+    in_cols = below(cols, V, EVEN)
     next_logits = tl.load(logits_rows + cols * logits_col, mask=in_cols, other=0.0)
 
     for start in tl.range(0, V, LANES * VECTOR, num_stages=STAGES):
         cols = start + lane
-        in_cols = cols < V
+        in_cols = below(cols, V, EVEN)
         logits = next_logits.to(FLOAT)
 
         next_cols = cols + LANES * VECTOR
@@ -839,6 +856,7 @@ def _cross_entropy_label_smoothing_partial(
     LANES: tl.constexpr,
     VECTOR: tl.constexpr,
     STAGES: tl.constexpr,
+    EVEN: tl.constexpr,
     SPLITS: tl.constexpr,
     CHUNK: tl.constexpr,
     INT: tl.constexpr,
@@ -862,7 +880,7 @@ def _cross_entropy_label_smoothing_partial(
     total_2 = tl.full((LANES, 1), 0.0, FLOAT)
     for start in tl.range(split * CHUNK, stop, LANES * VECTOR, num_stages=STAGES):
         cols = start + lane
-        in_cols = cols < stop
+        in_cols = below(cols, stop, EVEN)
 
         logits = tl.load(logits_rows + cols * logits_col, mask=in_cols, other=0.0).to(FLOAT)
         # lse = logsumexp(logits)
@@ -979,14 +997,16 @@ def _cross_entropy_label_smoothing_softcap_block(
     softcap,
     BLOCK_M: tl.constexpr,
     BLOCK_N: tl.constexpr,
+    EVEN_M: tl.constexpr,
+    EVEN_N: tl.constexpr,
     INT: tl.constexpr,
     FLOAT: tl.constexpr,
 ):
     """A program holds BLOCK_M whole rows in registers."""
     rows = tl.program_id(0).to(INT) * BLOCK_M + tl.arange(0, BLOCK_M)[:, None]
     cols = tl.arange(0, BLOCK_N)[None, :]
-    in_cols = cols < V
-    in_rows = rows < M
+    in_cols = below(cols, V, EVEN_N)
+    in_rows = below(rows, M, EVEN_M)
     row_2 = rows % ROWS_2
     row_1 = rows // ROWS_2 % ROWS_1
     row_0 = rows // ROWS_2 // ROWS_1
@@ -1056,6 +1076,7 @@ def _cross_entropy_label_smoothing_softcap_loop(
     LANES: tl.constexpr,
     VECTOR: tl.constexpr,
     STAGES: tl.constexpr,
+    EVEN: tl.constexpr,
     INT: tl.constexpr,
     FLOAT: tl.constexpr,
 ):
@@ -1083,12 +1104,12 @@ def _cross_entropy_label_smoothing_softcap_loop(
     total = tl.full((LANES, 1), 0.0, FLOAT)
     total_2 = tl.full((LANES, 1), 0.0, FLOAT)
     cols = lane
-    in_cols = cols < V
+    in_cols = below(cols, V, EVEN)
     next_logits_2 = tl.load(logits_rows + cols * logits_col, mask=in_cols, other=0.0)
 
     for start in tl.range(0, V, LANES * VECTOR, num_stages=STAGES):
         cols = start + lane
-        in_cols = cols < V
+        in_cols = below(cols, V, EVEN)
         logits_2 = next_logits_2.to(FLOAT)
 
         next_cols = cols + LANES * VECTOR
@@ -1138,6 +1159,7 @@ def _cross_entropy_label_smoothing_softcap_partial(
     LANES: tl.constexpr,
     VECTOR: tl.constexpr,
     STAGES: tl.constexpr,
+    EVEN: tl.constexpr,
     SPLITS: tl.constexpr,
     CHUNK: tl.constexpr,
     INT: tl.constexpr,
@@ -1162,7 +1184,7 @@ def _cross_entropy_label_smoothing_softcap_partial(
     total_2 = tl.full((LANES, 1), 0.0, FLOAT)
     for start in tl.range(split * CHUNK, stop, LANES * VECTOR, num_stages=STAGES):
         cols = start + lane
-        in_cols = cols < stop
+        in_cols = below(cols, stop, EVEN)
 
         logits = tl.load(logits_rows + cols * logits_col, mask=in_cols, other=0.0).to(FLOAT)
         # logits = softcap * tanh(logits / softcap)
@@ -1258,7 +1280,8 @@ def _plan(call: Call) -> Launch:
     """Kernel, config and grid for one set of shapes, strides and dtypes."""
     rows = call.axes(("M",), limit=3)
     cols = call.axes(("V",), limit=1)
-    width = next_power_of_2(cols.total)
+    columns = cols.total
+    width = next_power_of_2(columns)
 
     def block_time(config: Config) -> float:
         work = Work(reads=1, writes=0, flops=4, special=1, joins=2, held=0.5)
@@ -1270,7 +1293,7 @@ def _plan(call: Call) -> Launch:
         work = Work(
             reads=1, writes=0, flops=5.125, special=1.25, joins=1, ahead=1, held=2.25, held_wide=3.5
         )
-        return loop_cost(config, call.target, work, call.element_size, rows.total, cols.total)
+        return loop_cost(config, call.target, work, call.element_size, rows.total, columns)
 
     loop = least(call, LOOP_CONFIGS, loop_time)
 
@@ -1278,17 +1301,18 @@ def _plan(call: Call) -> Launch:
         work = Work(
             reads=1, writes=0, flops=5.625, special=1.375, joins=2, held=0.75, held_wide=1.5
         )
-        return split_cost(config, call.target, work, call.element_size, rows.total, cols.total)
+        return split_cost(config, call.target, work, call.element_size, rows.total, columns)
 
     split = least(call, LOOP_CONFIGS, split_time)
     if call.takes("split", split < min(block, loop)):
         config = call.choose(LOOP_CONFIGS, split_time)
-        splits, chunk = split_row(call.target, rows.total, cols.total, config["TILE"])
+        splits, chunk = split_row(call.target, rows.total, columns, config["TILE"])
         vector = max(1, 16 // call.element_size)
         lanes = {
             "LANES": config["TILE"] // vector,
             "VECTOR": vector,
             "STAGES": config["num_stages"],
+            "EVEN": columns % config["TILE"] == 0,
         }
         return Launch(
             Step(
@@ -1350,14 +1374,24 @@ def _plan(call: Call) -> Launch:
                     *rows.strides("lse"),
                 ),
                 params=("ignore_index", "z_loss"),
-                constants={"BLOCK_M": block_m, "BLOCK_N": width},
+                constants={
+                    "BLOCK_M": block_m,
+                    "BLOCK_N": width,
+                    "EVEN_M": rows.total % block_m == 0,
+                    "EVEN_N": columns == width,
+                },
                 config=config,
             )
         )
 
     config = call.choose(LOOP_CONFIGS, loop_time)
     vector = max(1, 16 // call.element_size)
-    lanes = {"LANES": config["TILE"] // vector, "VECTOR": vector, "STAGES": config["num_stages"]}
+    lanes = {
+        "LANES": config["TILE"] // vector,
+        "VECTOR": vector,
+        "STAGES": config["num_stages"],
+        "EVEN": columns % config["TILE"] == 0,
+    }
     return Launch(
         Step(
             _cross_entropy_loop,
@@ -1385,7 +1419,8 @@ def _plan_softcap(call: Call) -> Launch:
     """Kernel, config and grid for one set of shapes, strides and dtypes."""
     rows = call.axes(("M",), limit=3)
     cols = call.axes(("V",), limit=1)
-    width = next_power_of_2(cols.total)
+    columns = cols.total
+    width = next_power_of_2(columns)
 
     def block_time(config: Config) -> float:
         work = Work(reads=1, writes=0, flops=10, special=4, joins=2)
@@ -1404,7 +1439,7 @@ def _plan_softcap(call: Call) -> Launch:
             held=2.25,
             held_wide=3.5,
         )
-        return loop_cost(config, call.target, work, call.element_size, rows.total, cols.total)
+        return loop_cost(config, call.target, work, call.element_size, rows.total, columns)
 
     loop = least(call, LOOP_CONFIGS, loop_time)
 
@@ -1412,17 +1447,18 @@ def _plan_softcap(call: Call) -> Launch:
         work = Work(
             reads=1, writes=0, flops=11.625, special=4.375, joins=2, held=1.25, held_wide=1.5
         )
-        return split_cost(config, call.target, work, call.element_size, rows.total, cols.total)
+        return split_cost(config, call.target, work, call.element_size, rows.total, columns)
 
     split = least(call, LOOP_CONFIGS, split_time)
     if call.takes("split", split < min(block, loop)):
         config = call.choose(LOOP_CONFIGS, split_time)
-        splits, chunk = split_row(call.target, rows.total, cols.total, config["TILE"])
+        splits, chunk = split_row(call.target, rows.total, columns, config["TILE"])
         vector = max(1, 16 // call.element_size)
         lanes = {
             "LANES": config["TILE"] // vector,
             "VECTOR": vector,
             "STAGES": config["num_stages"],
+            "EVEN": columns % config["TILE"] == 0,
         }
         return Launch(
             Step(
@@ -1484,14 +1520,24 @@ def _plan_softcap(call: Call) -> Launch:
                     *rows.strides("lse"),
                 ),
                 params=("ignore_index", "z_loss", "softcap"),
-                constants={"BLOCK_M": block_m, "BLOCK_N": width},
+                constants={
+                    "BLOCK_M": block_m,
+                    "BLOCK_N": width,
+                    "EVEN_M": rows.total % block_m == 0,
+                    "EVEN_N": columns == width,
+                },
                 config=config,
             )
         )
 
     config = call.choose(LOOP_CONFIGS, loop_time)
     vector = max(1, 16 // call.element_size)
-    lanes = {"LANES": config["TILE"] // vector, "VECTOR": vector, "STAGES": config["num_stages"]}
+    lanes = {
+        "LANES": config["TILE"] // vector,
+        "VECTOR": vector,
+        "STAGES": config["num_stages"],
+        "EVEN": columns % config["TILE"] == 0,
+    }
     return Launch(
         Step(
             _cross_entropy_softcap_loop,
@@ -1519,7 +1565,8 @@ def _plan_label_smoothing(call: Call) -> Launch:
     """Kernel, config and grid for one set of shapes, strides and dtypes."""
     rows = call.axes(("M",), limit=3)
     cols = call.axes(("V",), limit=1)
-    width = next_power_of_2(cols.total)
+    columns = cols.total
+    width = next_power_of_2(columns)
 
     def block_time(config: Config) -> float:
         work = Work(reads=1, writes=0, flops=5, special=1, joins=3, held=0.5)
@@ -1538,7 +1585,7 @@ def _plan_label_smoothing(call: Call) -> Launch:
             held=2.375,
             held_wide=3.75,
         )
-        return loop_cost(config, call.target, work, call.element_size, rows.total, cols.total)
+        return loop_cost(config, call.target, work, call.element_size, rows.total, columns)
 
     loop = least(call, LOOP_CONFIGS, loop_time)
 
@@ -1546,17 +1593,18 @@ def _plan_label_smoothing(call: Call) -> Launch:
         work = Work(
             reads=1, writes=0, flops=6.875, special=1.375, joins=4, held=1.125, held_wide=2.25
         )
-        return split_cost(config, call.target, work, call.element_size, rows.total, cols.total)
+        return split_cost(config, call.target, work, call.element_size, rows.total, columns)
 
     split = least(call, LOOP_CONFIGS, split_time)
     if call.takes("split", split < min(block, loop)):
         config = call.choose(LOOP_CONFIGS, split_time)
-        splits, chunk = split_row(call.target, rows.total, cols.total, config["TILE"])
+        splits, chunk = split_row(call.target, rows.total, columns, config["TILE"])
         vector = max(1, 16 // call.element_size)
         lanes = {
             "LANES": config["TILE"] // vector,
             "VECTOR": vector,
             "STAGES": config["num_stages"],
+            "EVEN": columns % config["TILE"] == 0,
         }
         return Launch(
             Step(
@@ -1627,14 +1675,24 @@ def _plan_label_smoothing(call: Call) -> Launch:
                     *rows.strides("lse"),
                 ),
                 params=("ignore_index", "label_smoothing", "z_loss"),
-                constants={"BLOCK_M": block_m, "BLOCK_N": width},
+                constants={
+                    "BLOCK_M": block_m,
+                    "BLOCK_N": width,
+                    "EVEN_M": rows.total % block_m == 0,
+                    "EVEN_N": columns == width,
+                },
                 config=config,
             )
         )
 
     config = call.choose(LOOP_CONFIGS, loop_time)
     vector = max(1, 16 // call.element_size)
-    lanes = {"LANES": config["TILE"] // vector, "VECTOR": vector, "STAGES": config["num_stages"]}
+    lanes = {
+        "LANES": config["TILE"] // vector,
+        "VECTOR": vector,
+        "STAGES": config["num_stages"],
+        "EVEN": columns % config["TILE"] == 0,
+    }
     return Launch(
         Step(
             _cross_entropy_label_smoothing_loop,
@@ -1662,7 +1720,8 @@ def _plan_label_smoothing_softcap(call: Call) -> Launch:
     """Kernel, config and grid for one set of shapes, strides and dtypes."""
     rows = call.axes(("M",), limit=3)
     cols = call.axes(("V",), limit=1)
-    width = next_power_of_2(cols.total)
+    columns = cols.total
+    width = next_power_of_2(columns)
 
     def block_time(config: Config) -> float:
         work = Work(reads=1, writes=0, flops=11, special=4, joins=3)
@@ -1681,7 +1740,7 @@ def _plan_label_smoothing_softcap(call: Call) -> Launch:
             held=2.375,
             held_wide=3.75,
         )
-        return loop_cost(config, call.target, work, call.element_size, rows.total, cols.total)
+        return loop_cost(config, call.target, work, call.element_size, rows.total, columns)
 
     loop = least(call, LOOP_CONFIGS, loop_time)
 
@@ -1689,17 +1748,18 @@ def _plan_label_smoothing_softcap(call: Call) -> Launch:
         work = Work(
             reads=1, writes=0, flops=12.875, special=4.375, joins=4, held=1.625, held_wide=2.25
         )
-        return split_cost(config, call.target, work, call.element_size, rows.total, cols.total)
+        return split_cost(config, call.target, work, call.element_size, rows.total, columns)
 
     split = least(call, LOOP_CONFIGS, split_time)
     if call.takes("split", split < min(block, loop)):
         config = call.choose(LOOP_CONFIGS, split_time)
-        splits, chunk = split_row(call.target, rows.total, cols.total, config["TILE"])
+        splits, chunk = split_row(call.target, rows.total, columns, config["TILE"])
         vector = max(1, 16 // call.element_size)
         lanes = {
             "LANES": config["TILE"] // vector,
             "VECTOR": vector,
             "STAGES": config["num_stages"],
+            "EVEN": columns % config["TILE"] == 0,
         }
         return Launch(
             Step(
@@ -1770,14 +1830,24 @@ def _plan_label_smoothing_softcap(call: Call) -> Launch:
                     *rows.strides("lse"),
                 ),
                 params=("ignore_index", "label_smoothing", "z_loss", "softcap"),
-                constants={"BLOCK_M": block_m, "BLOCK_N": width},
+                constants={
+                    "BLOCK_M": block_m,
+                    "BLOCK_N": width,
+                    "EVEN_M": rows.total % block_m == 0,
+                    "EVEN_N": columns == width,
+                },
                 config=config,
             )
         )
 
     config = call.choose(LOOP_CONFIGS, loop_time)
     vector = max(1, 16 // call.element_size)
-    lanes = {"LANES": config["TILE"] // vector, "VECTOR": vector, "STAGES": config["num_stages"]}
+    lanes = {
+        "LANES": config["TILE"] // vector,
+        "VECTOR": vector,
+        "STAGES": config["num_stages"],
+        "EVEN": columns % config["TILE"] == 0,
+    }
     return Launch(
         Step(
             _cross_entropy_label_smoothing_softcap_loop,

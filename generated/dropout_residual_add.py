@@ -2,7 +2,7 @@
 
 The mask is a function of the seed and the position alone, so that a backward can draw it again.
 
-Built by tilegen 0.1.0 from specs/dropout_residual_add.py (spec 0b10f04d, templates 68306224).
+Built by tilegen 0.1.0 from specs/dropout_residual_add.py (spec 0b10f04d, templates bc4c8be6).
 Rebuild with `tilegen build`; edits are overwritten.
 
 Traffic: 3*N*e + i bytes (e: bytes of an element, i: bytes of an index)
@@ -26,6 +26,7 @@ from ._runtime import (
     Step,
     Variant,
     Work,
+    below,
     by_class,
     cdiv,
     flat_cost,
@@ -103,13 +104,14 @@ def _dropout_residual_add_flat(
     NUMEL,
     rate,
     BLOCK: tl.constexpr,
+    EVEN: tl.constexpr,
     INT: tl.constexpr,
     FLOAT: tl.constexpr,
 ):
     """A program computes BLOCK neighbouring elements of contiguous tensors."""
     start = tl.program_id(0).to(INT) * BLOCK
     offsets = start + tl.arange(0, BLOCK)
-    inside = offsets < NUMEL
+    inside = below(offsets, NUMEL, EVEN)
     rate = scalar(rate, FLOAT)
 
     residual = tl.load(residual_ptr + offsets, mask=inside, other=0.0).to(FLOAT)
@@ -149,6 +151,8 @@ def _dropout_residual_add_tiled(
     rate,
     BLOCK_0: tl.constexpr,
     BLOCK_1: tl.constexpr,
+    EVEN_0: tl.constexpr,
+    EVEN_1: tl.constexpr,
     INT: tl.constexpr,
     FLOAT: tl.constexpr,
 ):
@@ -161,7 +165,7 @@ def _dropout_residual_add_tiled(
     outer = tile // tiles_3 // tiles_2
     axis_1 = outer % SIZE_1
     axis_0 = outer // SIZE_1
-    inside = (axis_2 < SIZE_2) & (axis_3 < SIZE_3)
+    inside = below(axis_2, SIZE_2, EVEN_0) & below(axis_3, SIZE_3, EVEN_1)
     residual_axes = residual_ptr + axis_0 * residual_0 + axis_1 * residual_1
     x_axes = x_ptr + axis_0 * x_0 + axis_1 * x_1
     out_axes = out_ptr + axis_0 * out_0 + axis_1 * out_1
@@ -204,7 +208,7 @@ def _plan(call: Call) -> Launch:
                 tensors=("x", "residual", "seed", "out"),
                 integers=(axes.total,),
                 params=("rate",),
-                constants={"BLOCK": block},
+                constants={"BLOCK": block, "EVEN": axes.total % block == 0},
                 config=config,
             )
         )
@@ -232,7 +236,12 @@ def _plan(call: Call) -> Launch:
                 *axes.strides("out"),
             ),
             params=("rate",),
-            constants={"BLOCK_0": block_0, "BLOCK_1": block_1},
+            constants={
+                "BLOCK_0": block_0,
+                "BLOCK_1": block_1,
+                "EVEN_0": height % block_0 == 0,
+                "EVEN_1": length % block_1 == 0,
+            },
             config=config,
         )
     )

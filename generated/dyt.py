@@ -1,6 +1,6 @@
 """Dynamic tanh, which stands in for a norm; alpha is learned (Zhu et al., arXiv:2503.10622).
 
-Built by tilegen 0.1.0 from specs/dyt.py (spec 7a590c66, templates 68306224).
+Built by tilegen 0.1.0 from specs/dyt.py (spec 7a590c66, templates bc4c8be6).
 Rebuild with `tilegen build`; edits are overwritten.
 
 Traffic: 2*M*N*e + 2*N*e + e bytes (e: bytes of an element)
@@ -23,6 +23,7 @@ from ._runtime import (
     Step,
     Variant,
     Work,
+    below,
     by_class,
     cdiv,
     flat_cost,
@@ -83,6 +84,8 @@ def _dyt_tiled(
     out_N,
     BLOCK_0: tl.constexpr,
     BLOCK_1: tl.constexpr,
+    EVEN_0: tl.constexpr,
+    EVEN_1: tl.constexpr,
     INT: tl.constexpr,
     FLOAT: tl.constexpr,
 ):
@@ -92,8 +95,8 @@ def _dyt_tiled(
     tiles_0 = tl.cdiv(M, BLOCK_0)
     n = (tile % tiles_1) * BLOCK_1 + tl.arange(0, BLOCK_1)[None, :]
     m = (tile // tiles_1 % tiles_0) * BLOCK_0 + tl.arange(0, BLOCK_0)[:, None]
-    in_n = n < N
-    in_m = m < M
+    in_n = below(n, N, EVEN_1)
+    in_m = below(m, M, EVEN_0)
     m_2 = m % SIZE_M_2
     m_1 = m // SIZE_M_2 % SIZE_M_1
     m_0 = m // SIZE_M_2 // SIZE_M_1
@@ -146,7 +149,12 @@ def _plan(call: Call) -> Launch:
                 *axes_0.strides("out"),
                 axes_1.strides("out")[0],
             ),
-            constants={"BLOCK_0": block_0, "BLOCK_1": block_1},
+            constants={
+                "BLOCK_0": block_0,
+                "BLOCK_1": block_1,
+                "EVEN_0": height % block_0 == 0,
+                "EVEN_1": length % block_1 == 0,
+            },
             config=config,
         )
     )

@@ -1,10 +1,10 @@
 """Group norm (Wu and He, arXiv:1803.08494), then SiLU, as in a diffusion U-Net's blocks.
 
-Built by tilegen 0.1.0 from specs/groupnorm_silu.py (spec bf8a903e, templates 68306224).
+Built by tilegen 0.1.0 from specs/groupnorm_silu.py (spec bf8a903e, templates bc4c8be6).
 Rebuild with `tilegen build`; edits are overwritten.
 
 Traffic: 2*B*C*G*HW*e + 2*C*G*e bytes (e: bytes of an element)
-Work: 12*B*C*G*HW + 6*B*G flops, 2*B*C*G*HW + 3*B*G of them exponentials, roots and quotients
+Work: 13*B*C*G*HW + 6*B*G flops, 2*B*C*G*HW + 3*B*G of them exponentials, roots and quotients
 Bound: memory on every target
 Eager PyTorch: 10 kernels, 7.5 times the bytes
 """
@@ -24,6 +24,7 @@ from ._runtime import (
     Step,
     Variant,
     Work,
+    below,
     block_cost,
     by_class,
     cdiv,
@@ -42,12 +43,12 @@ from ._runtime import (
 )
 
 _BLOCK_1 = (
-    Config(TILE=2048, num_warps=2),  # at most 64 B shared
-    Config(TILE=2048, num_warps=4),  # at most 64 B shared
-    Config(TILE=4096, num_warps=2),  # at most 128 B shared
-    Config(TILE=4096, num_warps=8),  # at most 128 B shared
-    Config(TILE=8192, num_warps=4),  # at most 256 B shared
-    Config(TILE=16384, num_warps=8),  # at most 512 B shared
+    Config(TILE=2048, num_warps=2),  # at most 128 B shared
+    Config(TILE=2048, num_warps=4),  # at most 128 B shared
+    Config(TILE=4096, num_warps=2),  # at most 256 B shared
+    Config(TILE=4096, num_warps=8),  # at most 256 B shared
+    Config(TILE=8192, num_warps=4),  # at most 512 B shared
+    Config(TILE=16384, num_warps=8),  # at most 1024 B shared
 )
 _BLOCK_2 = (
     Config(TILE=512, num_warps=1),  # at most 64 B shared
@@ -57,94 +58,78 @@ _BLOCK_2 = (
     Config(TILE=4096, num_warps=8),  # at most 512 B shared
     Config(TILE=8192, num_warps=8),  # at most 1024 B shared
 )
+_BLOCK_3 = (
+    Config(TILE=1024, num_warps=1),  # at most 16 B shared
+    Config(TILE=4096, num_warps=4),  # at most 64 B shared
+    Config(TILE=4096, num_warps=8),  # at most 64 B shared
+    Config(TILE=8192, num_warps=8),  # at most 128 B shared
+    Config(TILE=16384, num_warps=4),  # at most 256 B shared
+    Config(TILE=32768, num_warps=8),  # at most 512 B shared
+)
 #: Whole rows in registers, TILE elements to a program; by architecture class and element size in bytes.
 BLOCK_CONFIGS = by_class(
-    (
-        ("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120", "gfx90a", "gfx942", "gfx950"),
-        (1, 2, 4),
-        _BLOCK_1,
-    ),
-    (
-        ("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120", "gfx90a", "gfx942", "gfx950"),
-        (8,),
-        _BLOCK_2,
-    ),
+    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2, 4), _BLOCK_1),
+    (("gfx90a", "gfx942", "gfx950"), (8,), _BLOCK_1),
+    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _BLOCK_2),
+    (("gfx90a", "gfx942", "gfx950"), (1, 2, 4), _BLOCK_3),
 )
 
 _LOOP_1 = (
-    Config(TILE=2048, num_warps=4, num_stages=4),  # 18432 B shared
-    Config(TILE=2048, num_warps=8, num_stages=4),  # 18432 B shared
-    Config(TILE=4096, num_warps=8, num_stages=4),  # 36864 B shared
-    Config(TILE=8192, num_warps=4, num_stages=1),  # at most 2048 B shared
-    Config(TILE=8192, num_warps=8, num_stages=4),  # 73728 B shared
-    Config(TILE=16384, num_warps=8, num_stages=1),  # at most 4096 B shared
+    Config(TILE=2048, num_warps=4, num_stages=4),  # 12288 B shared
+    Config(TILE=4096, num_warps=4, num_stages=4),  # 24576 B shared
+    Config(TILE=8192, num_warps=16, num_stages=4),  # 49152 B shared
+    Config(TILE=16384, num_warps=8, num_stages=1),  # at most 8192 B shared
+    Config(TILE=16384, num_warps=8, num_stages=4),  # 98304 B shared
+    Config(TILE=32768, num_warps=16, num_stages=1),  # at most 16384 B shared
 )
 _LOOP_2 = (
-    Config(TILE=2048, num_warps=4, num_stages=4),  # 36864 B shared
-    Config(TILE=4096, num_warps=8, num_stages=2),  # 24576 B shared
-    Config(TILE=4096, num_warps=8, num_stages=4),  # 73728 B shared
-    Config(TILE=8192, num_warps=4, num_stages=1),  # at most 4096 B shared
-    Config(TILE=16384, num_warps=8, num_stages=1),  # at most 8192 B shared
-    Config(TILE=16384, num_warps=8, num_stages=2),  # 98304 B shared
+    Config(TILE=2048, num_warps=4, num_stages=4),  # 24576 B shared
+    Config(TILE=2048, num_warps=8, num_stages=4),  # 24576 B shared
+    Config(TILE=8192, num_warps=8, num_stages=4),  # 98304 B shared
+    Config(TILE=8192, num_warps=16, num_stages=4),  # 98304 B shared
+    Config(TILE=16384, num_warps=8, num_stages=1),  # at most 16384 B shared
+    Config(TILE=32768, num_warps=16, num_stages=1),  # at most 32768 B shared
 )
 _LOOP_3 = (
-    Config(TILE=2048, num_warps=4, num_stages=1),  # at most 2048 B shared
-    Config(TILE=2048, num_warps=8, num_stages=1),  # at most 2048 B shared
-    Config(TILE=2048, num_warps=8, num_stages=2),  # 24576 B shared
-    Config(TILE=2048, num_warps=8, num_stages=4),  # 73728 B shared
-    Config(TILE=8192, num_warps=8, num_stages=1),  # at most 8192 B shared
-    Config(TILE=16384, num_warps=8, num_stages=1),  # at most 16384 B shared
+    Config(TILE=2048, num_warps=4, num_stages=1),  # at most 8192 B shared
+    Config(TILE=2048, num_warps=8, num_stages=4),  # 49152 B shared
+    Config(TILE=4096, num_warps=4, num_stages=1),  # at most 16384 B shared
+    Config(TILE=4096, num_warps=8, num_stages=4),  # 98304 B shared
+    Config(TILE=4096, num_warps=32, num_stages=4),  # 98304 B shared
+    Config(TILE=16384, num_warps=8, num_stages=1),  # at most 65536 B shared
 )
 _LOOP_4 = (
-    Config(TILE=2048, num_warps=4, num_stages=1),  # at most 8192 B shared
-    Config(TILE=2048, num_warps=4, num_stages=2),  # 49152 B shared
-    Config(TILE=2048, num_warps=8, num_stages=2),  # 49152 B shared
-    Config(TILE=4096, num_warps=4, num_stages=2),  # 98304 B shared
-    Config(TILE=4096, num_warps=8, num_stages=2),  # 98304 B shared
-    Config(TILE=8192, num_warps=8, num_stages=1),  # at most 32768 B shared
+    Config(TILE=4096, num_warps=4, num_stages=2),  # 4096 B shared
+    Config(TILE=8192, num_warps=4, num_stages=2),  # 8192 B shared
+    Config(TILE=8192, num_warps=8, num_stages=1),  # at most 2048 B shared
+    Config(TILE=16384, num_warps=8, num_stages=1),  # at most 4096 B shared
+    Config(TILE=16384, num_warps=8, num_stages=2),  # 16384 B shared
+    Config(TILE=32768, num_warps=8, num_stages=2),  # 32768 B shared
 )
 _LOOP_5 = (
-    Config(TILE=4096, num_warps=4, num_stages=2),  # 12288 B shared
-    Config(TILE=8192, num_warps=4, num_stages=1),  # at most 2048 B shared
-    Config(TILE=8192, num_warps=8, num_stages=1),  # at most 2048 B shared
-    Config(TILE=16384, num_warps=8, num_stages=2),  # 49152 B shared
-    Config(TILE=32768, num_warps=8, num_stages=1),  # at most 8192 B shared
-    Config(TILE=32768, num_warps=8, num_stages=2),  # 98304 B shared
-)
-_LOOP_6 = (
-    Config(TILE=4096, num_warps=8, num_stages=2),  # 24576 B shared
-    Config(TILE=8192, num_warps=4, num_stages=1),  # at most 4096 B shared
-    Config(TILE=8192, num_warps=8, num_stages=2),  # 49152 B shared
-    Config(TILE=16384, num_warps=8, num_stages=1),  # at most 8192 B shared
-    Config(TILE=16384, num_warps=8, num_stages=2),  # 98304 B shared
-    Config(TILE=32768, num_warps=8, num_stages=1),  # at most 16384 B shared
-)
-_LOOP_7 = (
-    Config(TILE=2048, num_warps=4, num_stages=1),  # at most 2048 B shared
-    Config(TILE=4096, num_warps=16, num_stages=2),  # 49152 B shared
-    Config(TILE=8192, num_warps=4, num_stages=1),  # at most 8192 B shared
-    Config(TILE=8192, num_warps=8, num_stages=2),  # 98304 B shared
+    Config(TILE=4096, num_warps=4, num_stages=2),  # 16384 B shared
+    Config(TILE=8192, num_warps=16, num_stages=1),  # at most 8192 B shared
+    Config(TILE=16384, num_warps=4, num_stages=1),  # at most 16384 B shared
     Config(TILE=16384, num_warps=8, num_stages=1),  # at most 16384 B shared
     Config(TILE=32768, num_warps=8, num_stages=1),  # at most 32768 B shared
+    Config(TILE=32768, num_warps=8, num_stages=2),  # 131072 B shared
 )
-_LOOP_8 = (
+_LOOP_6 = (
     Config(TILE=2048, num_warps=4, num_stages=1),  # at most 8192 B shared
-    Config(TILE=2048, num_warps=4, num_stages=2),  # 49152 B shared
-    Config(TILE=4096, num_warps=4, num_stages=1),  # at most 16384 B shared
-    Config(TILE=4096, num_warps=8, num_stages=2),  # 98304 B shared
-    Config(TILE=8192, num_warps=8, num_stages=1),  # at most 32768 B shared
+    Config(TILE=2048, num_warps=4, num_stages=2),  # 16384 B shared
+    Config(TILE=8192, num_warps=4, num_stages=1),  # at most 32768 B shared
     Config(TILE=16384, num_warps=8, num_stages=1),  # at most 65536 B shared
+    Config(TILE=16384, num_warps=8, num_stages=2),  # 131072 B shared
+    Config(TILE=32768, num_warps=8, num_stages=1),  # at most 131072 B shared
 )
 #: Sweeps over one row, TILE elements at a time; by architecture class and element size in bytes.
 LOOP_CONFIGS = by_class(
-    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (1,), _LOOP_1),
-    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (2,), _LOOP_2),
-    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (4,), _LOOP_3),
-    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _LOOP_4),
-    (("gfx90a", "gfx942", "gfx950"), (1,), _LOOP_5),
-    (("gfx90a", "gfx942", "gfx950"), (2,), _LOOP_6),
-    (("gfx90a", "gfx942", "gfx950"), (4,), _LOOP_7),
-    (("gfx90a", "gfx942", "gfx950"), (8,), _LOOP_8),
+    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2), _LOOP_1),
+    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (4,), _LOOP_2),
+    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _LOOP_3),
+    (("gfx90a", "gfx942", "gfx950"), (1,), _LOOP_4),
+    (("gfx90a", "gfx942", "gfx950"), (2, 4), _LOOP_5),
+    (("gfx90a", "gfx942", "gfx950"), (8,), _LOOP_6),
 )
 
 
@@ -170,12 +155,10 @@ def _groupnorm_silu_block(
     weight_row_1,
     weight_row_2,
     weight_col_0,
-    weight_col_1,
     bias_row_0,
     bias_row_1,
     bias_row_2,
     bias_col_0,
-    bias_col_1,
     out_row_0,
     out_row_1,
     out_row_2,
@@ -185,6 +168,8 @@ def _groupnorm_silu_block(
     BLOCK_M: tl.constexpr,
     BLOCK_0: tl.constexpr,
     BLOCK_1: tl.constexpr,
+    EVEN_M: tl.constexpr,
+    EVEN_N: tl.constexpr,
     INT: tl.constexpr,
     FLOAT: tl.constexpr,
 ):
@@ -192,8 +177,9 @@ def _groupnorm_silu_block(
     rows = tl.program_id(0).to(INT) * BLOCK_M + tl.arange(0, BLOCK_M)[:, None, None]
     cols_0 = tl.arange(0, BLOCK_0)[None, :, None]
     cols_1 = tl.arange(0, BLOCK_1)[None, None, :]
-    in_cols = (cols_0 < COLS_0) & (cols_1 < COLS_1)
-    in_rows = rows < ROWS
+    in_cols_0 = below(cols_0, COLS_0, EVEN_N)
+    in_cols_1 = below(cols_1, COLS_1, EVEN_N)
+    in_rows = below(rows, ROWS, EVEN_M)
     row_2 = rows % ROWS_2
     row_1 = rows // ROWS_2 % ROWS_1
     row_0 = rows // ROWS_2 // ROWS_1
@@ -204,36 +190,34 @@ def _groupnorm_silu_block(
 
     eps = scalar(eps, FLOAT)
 
-    x = tl.load(x_rows + cols_0 * x_col_0 + cols_1 * x_col_1, mask=in_rows & in_cols, other=0.0).to(
-        FLOAT
-    )
+    x = tl.load(
+        x_rows + cols_0 * x_col_0 + cols_1 * x_col_1,
+        mask=in_rows & in_cols_0 & in_cols_1,
+        other=0.0,
+    ).to(FLOAT)
     # normed = (x - mean(x, (C, HW))) * rstd
     row_sum = tl.sum(tl.sum(x, axis=2, keep_dims=True), axis=1, keep_dims=True)
     rounded = tl.cast(C * HW, FLOAT)
     row_mean = row_sum / (C * HW)
     centred = x - row_mean
     row_sum_2 = tl.sum(
-        tl.sum(tl.where(in_cols, centred * centred, 0.0), axis=2, keep_dims=True),
+        tl.sum(tl.where(in_cols_0 & in_cols_1, centred * centred, 0.0), axis=2, keep_dims=True),
         axis=1,
         keep_dims=True,
     )
     # rstd = rsqrt(variance(x, (C, HW)) + eps)
     rstd = tl.rsqrt(row_sum_2 / (C * HW) + eps)
     normed = (x - row_mean) * rstd
-    weight = tl.load(
-        weight_rows + cols_0 * weight_col_0 + cols_1 * weight_col_1,
-        mask=in_rows & in_cols,
-        other=0.0,
-    ).to(FLOAT)
-    bias = tl.load(
-        bias_rows + cols_0 * bias_col_0 + cols_1 * bias_col_1, mask=in_rows & in_cols, other=0.0
-    ).to(FLOAT)
+    weight = tl.load(weight_rows + cols_0 * weight_col_0, mask=in_rows & in_cols_0, other=0.0).to(
+        FLOAT
+    )
+    bias = tl.load(bias_rows + cols_0 * bias_col_0, mask=in_rows & in_cols_0, other=0.0).to(FLOAT)
     # return silu(normed * weight + bias)
     value = normed * weight + bias
     tl.store(
         out_rows + cols_0 * out_col_0 + cols_1 * out_col_1,
         narrow(value * sigmoid(value), out_ptr.dtype.element_ty),
-        mask=in_rows & in_cols,
+        mask=in_rows & in_cols_0 & in_cols_1,
     )
 
 
@@ -259,12 +243,10 @@ def _groupnorm_silu_loop(
     weight_row_1,
     weight_row_2,
     weight_col_0,
-    weight_col_1,
     bias_row_0,
     bias_row_1,
     bias_row_2,
     bias_col_0,
-    bias_col_1,
     out_row_0,
     out_row_1,
     out_row_2,
@@ -274,6 +256,7 @@ def _groupnorm_silu_loop(
     LANES: tl.constexpr,
     VECTOR: tl.constexpr,
     STAGES: tl.constexpr,
+    EVEN: tl.constexpr,
     WIDTH: tl.constexpr,
     INT: tl.constexpr,
     FLOAT: tl.constexpr,
@@ -283,7 +266,8 @@ def _groupnorm_silu_loop(
     HEIGHT: tl.constexpr = LANES * VECTOR // WIDTH
     lane = tl.arange(0, LANES)[:, None].to(INT) * VECTOR
     lane_0 = lane // WIDTH
-    lane_1 = lane % WIDTH + tl.arange(0, VECTOR)[None, :]
+    # not `lane % WIDTH`, of which the compiler cannot tell that neighbours are contiguous
+    lane_1 = lane - lane_0 * WIDTH + tl.arange(0, VECTOR)[None, :]
     row_2 = rows % ROWS_2
     row_1 = rows // ROWS_2 % ROWS_1
     row_0 = rows // ROWS_2 // ROWS_1
@@ -299,11 +283,12 @@ def _groupnorm_silu_loop(
     for block in tl.range(0, tl.cdiv(COLS_0, HEIGHT) * blocks, num_stages=STAGES):
         cols_0 = block // blocks * HEIGHT + lane_0
         cols_1 = block % blocks * WIDTH + lane_1
-        in_cols = (cols_0 < COLS_0) & (cols_1 < COLS_1)
+        in_cols_0 = below(cols_0, COLS_0, EVEN)
+        in_cols_1 = below(cols_1, COLS_1, EVEN)
 
         x = tl.load(
             x_rows + cols_0 * x_col_0 + cols_1 * x_col_1,
-            mask=in_cols,
+            mask=in_cols_0 & in_cols_1,
             other=0.0,
             eviction_policy="evict_last",
         ).to(FLOAT)
@@ -319,17 +304,18 @@ def _groupnorm_silu_loop(
     for block in tl.range(0, tl.cdiv(COLS_0, HEIGHT) * blocks, num_stages=STAGES):
         cols_0 = block // blocks * HEIGHT + lane_0
         cols_1 = block % blocks * WIDTH + lane_1
-        in_cols = (cols_0 < COLS_0) & (cols_1 < COLS_1)
+        in_cols_0 = below(cols_0, COLS_0, EVEN)
+        in_cols_1 = below(cols_1, COLS_1, EVEN)
 
         x = tl.load(
             x_rows + cols_0 * x_col_0 + cols_1 * x_col_1,
-            mask=in_cols,
+            mask=in_cols_0 & in_cols_1,
             other=0.0,
             eviction_policy="evict_last",
         ).to(FLOAT)
         centred = x - row_mean
         total_2 = total_2 + tl.sum(
-            tl.where(in_cols, centred * centred, 0.0), axis=1, keep_dims=True
+            tl.where(in_cols_0 & in_cols_1, centred * centred, 0.0), axis=1, keep_dims=True
         )
 
     row_sum_2 = tl.sum(total_2, axis=0, keep_dims=True)
@@ -341,24 +327,25 @@ def _groupnorm_silu_loop(
     for block in tl.range(0, tl.cdiv(COLS_0, HEIGHT) * blocks, num_stages=STAGES):
         cols_0 = block // blocks * HEIGHT + lane_0
         cols_1 = block % blocks * WIDTH + lane_1
-        in_cols = (cols_0 < COLS_0) & (cols_1 < COLS_1)
+        in_cols_0 = below(cols_0, COLS_0, EVEN)
+        in_cols_1 = below(cols_1, COLS_1, EVEN)
 
         x = tl.load(
             x_rows + cols_0 * x_col_0 + cols_1 * x_col_1,
-            mask=in_cols,
+            mask=in_cols_0 & in_cols_1,
             other=0.0,
             eviction_policy="evict_first",
         ).to(FLOAT)
         normed = (x - row_mean) * rstd
         weight = tl.load(
-            weight_rows + cols_0 * weight_col_0 + cols_1 * weight_col_1,
-            mask=in_cols,
+            weight_rows + cols_0 * weight_col_0,
+            mask=in_cols_0,
             other=0.0,
             eviction_policy="evict_first",
         ).to(FLOAT)
         bias = tl.load(
-            bias_rows + cols_0 * bias_col_0 + cols_1 * bias_col_1,
-            mask=in_cols,
+            bias_rows + cols_0 * bias_col_0,
+            mask=in_cols_0,
             other=0.0,
             eviction_policy="evict_first",
         ).to(FLOAT)
@@ -367,7 +354,7 @@ def _groupnorm_silu_loop(
         tl.store(
             out_rows + cols_0 * out_col_0 + cols_1 * out_col_1,
             narrow(value * sigmoid(value), out_ptr.dtype.element_ty),
-            mask=in_cols,
+            mask=in_cols_0 & in_cols_1,
             cache_modifier=".cs",
         )
 
@@ -392,6 +379,7 @@ def _groupnorm_silu_partial(
     LANES: tl.constexpr,
     VECTOR: tl.constexpr,
     STAGES: tl.constexpr,
+    EVEN: tl.constexpr,
     SPLITS: tl.constexpr,
     CHUNK: tl.constexpr,
     INT: tl.constexpr,
@@ -413,19 +401,22 @@ def _groupnorm_silu_partial(
     total = tl.full((LANES, 1), 0.0, FLOAT)
     squares = tl.full((LANES, 1), 0.0, FLOAT)
     count = tl.full((LANES, 1), 0.0, FLOAT)
-    cols_0 = 0
+    cols_0 = tl.zeros((1, 1), INT)
+    in_cols_0 = below(cols_0, COLS_0, True)
     for start in tl.range(split * CHUNK, stop, LANES * VECTOR, num_stages=STAGES):
         cols_1 = start + lane
-        in_cols = cols_1 < stop
+        in_cols_1 = below(cols_1, stop, EVEN)
         held = tl.minimum(
             tl.maximum(stop - start - tl.arange(0, LANES)[:, None] * VECTOR, 0), VECTOR
         )
         begins = start == split * CHUNK
 
-        x = tl.load(x_rows + cols_0 * x_col_0 + cols_1 * x_col_1, mask=in_cols, other=0.0).to(FLOAT)
+        x = tl.load(
+            x_rows + cols_0 * x_col_0 + cols_1 * x_col_1, mask=in_cols_0 & in_cols_1, other=0.0
+        ).to(FLOAT)
         # normed = (x - mean(x, (C, HW))) * rstd
         shift, total, squares, count = moments_step(
-            shift, total, squares, count, x, in_cols, held, begins
+            shift, total, squares, count, x, in_cols_0 & in_cols_1, held, begins
         )
 
     row_mean, row_spread, row_count = moments_end(shift, total, squares, count)
@@ -459,12 +450,10 @@ def _groupnorm_silu_finish(
     weight_row_1,
     weight_row_2,
     weight_col_0,
-    weight_col_1,
     bias_row_0,
     bias_row_1,
     bias_row_2,
     bias_col_0,
-    bias_col_1,
     out_row_0,
     out_row_1,
     out_row_2,
@@ -474,6 +463,7 @@ def _groupnorm_silu_finish(
     LANES: tl.constexpr,
     VECTOR: tl.constexpr,
     STAGES: tl.constexpr,
+    EVEN: tl.constexpr,
     SPLITS: tl.constexpr,
     CHUNK: tl.constexpr,
     BLOCK_S: tl.constexpr,
@@ -504,26 +494,25 @@ def _groupnorm_silu_finish(
     # rstd = rsqrt(variance(x, (C, HW)) + eps)
     rstd = tl.rsqrt(row_spread / (C * HW) + eps)
 
-    cols_0 = 0
+    cols_0 = tl.zeros((1, 1), INT)
+    in_cols_0 = below(cols_0, COLS_0, True)
     for start in tl.range(split * CHUNK, stop, LANES * VECTOR, num_stages=STAGES):
         cols_1 = start + lane
-        in_cols = cols_1 < stop
+        in_cols_1 = below(cols_1, stop, EVEN)
 
-        x = tl.load(x_rows + cols_0 * x_col_0 + cols_1 * x_col_1, mask=in_cols, other=0.0).to(FLOAT)
+        x = tl.load(
+            x_rows + cols_0 * x_col_0 + cols_1 * x_col_1, mask=in_cols_0 & in_cols_1, other=0.0
+        ).to(FLOAT)
         # normed = (x - mean(x, (C, HW))) * rstd
         normed = (x - row_mean) * rstd
-        weight = tl.load(
-            weight_rows + cols_0 * weight_col_0 + cols_1 * weight_col_1, mask=in_cols, other=0.0
-        ).to(FLOAT)
-        bias = tl.load(
-            bias_rows + cols_0 * bias_col_0 + cols_1 * bias_col_1, mask=in_cols, other=0.0
-        ).to(FLOAT)
+        weight = tl.load(weight_rows + cols_0 * weight_col_0, mask=in_cols_0, other=0.0).to(FLOAT)
+        bias = tl.load(bias_rows + cols_0 * bias_col_0, mask=in_cols_0, other=0.0).to(FLOAT)
         # return silu(normed * weight + bias)
         value = normed * weight + bias
         tl.store(
             out_rows + cols_0 * out_col_0 + cols_1 * out_col_1,
             narrow(value * sigmoid(value), out_ptr.dtype.element_ty),
-            mask=in_cols,
+            mask=in_cols_0 & in_cols_1,
             cache_modifier=".cs",
         )
 
@@ -531,11 +520,14 @@ def _groupnorm_silu_finish(
 def _plan(call: Call) -> Launch:
     """Kernel, config and grid for one set of shapes, strides and dtypes."""
     rows = call.axes(("B", "G"), limit=3)
-    cols = call.axes(("C", "HW"), limit=2)
-    width = next_power_of_2(cols.sizes[0]) * next_power_of_2(cols.sizes[1])
+    cols_0 = call.axes(("C",), limit=1)
+    cols_1 = call.axes(("HW",), limit=1)
+    height, length = cols_0.total, cols_1.total
+    columns = height * length
+    width = next_power_of_2(height) * next_power_of_2(length)
 
     def block_time(config: Config) -> float:
-        work = Work(reads=1, writes=1, flops=12, special=2, joins=4, held=2, held_wide=3)
+        work = Work(reads=1, writes=1, flops=13, special=2, joins=4, held=2, held_wide=3)
         return block_cost(config, call.target, work, call.element_size, rows.total, width)
 
     block = least(call, BLOCK_CONFIGS, block_time)
@@ -544,16 +536,15 @@ def _plan(call: Call) -> Launch:
         work = Work(
             reads=1,
             writes=1,
-            flops=12.5,
+            flops=13.5,
             special=2,
             rereads=2,
             joins=2,
             passes=3,
-            tiles=3,
-            held=2,
-            held_wide=3,
+            held=1.125,
+            held_wide=1.5,
         )
-        return loop_cost(config, call.target, work, call.element_size, rows.total, cols.total)
+        return loop_cost(config, call.target, work, call.element_size, rows.total, columns)
 
     loop = least(call, LOOP_CONFIGS, loop_time)
 
@@ -566,21 +557,21 @@ def _plan(call: Call) -> Launch:
             rereads=1,
             joins=2,
             passes=2,
-            tiles=3,
-            held=2,
-            held_wide=3,
+            held=1.125,
+            held_wide=2,
         )
-        return split_cost(config, call.target, work, call.element_size, rows.total, cols.total)
+        return split_cost(config, call.target, work, call.element_size, rows.total, columns)
 
     split = least(call, LOOP_CONFIGS, split_time)
-    if cols.sizes[0] == 1 and call.takes("split", split < min(block, loop)):
+    if height == 1 and call.takes("split", split < min(block, loop)):
         config = call.choose(LOOP_CONFIGS, split_time)
-        splits, chunk = split_row(call.target, rows.total, cols.total, config["TILE"])
+        splits, chunk = split_row(call.target, rows.total, columns, config["TILE"])
         vector = max(1, 16 // call.element_size)
         lanes = {
             "LANES": config["TILE"] // vector,
             "VECTOR": vector,
             "STAGES": config["num_stages"],
+            "EVEN": columns % config["TILE"] == 0,
         }
         return Launch(
             Step(
@@ -590,9 +581,11 @@ def _plan(call: Call) -> Launch:
                 integers=(
                     rows.total,
                     *rows.sizes[1:],
-                    *cols.sizes,
+                    cols_0.total,
+                    cols_1.total,
                     *rows.strides("x"),
-                    *cols.strides("x"),
+                    cols_0.strides("x")[0],
+                    cols_1.strides("x")[0],
                 ),
                 params=("eps",),
                 constants={**lanes, "SPLITS": splits, "CHUNK": chunk},
@@ -613,17 +606,20 @@ def _plan(call: Call) -> Launch:
                 integers=(
                     rows.total,
                     *rows.sizes[1:],
-                    *cols.sizes,
+                    cols_0.total,
+                    cols_1.total,
                     call.sizes["C"],
                     call.sizes["HW"],
                     *rows.strides("x"),
-                    *cols.strides("x"),
+                    cols_0.strides("x")[0],
+                    cols_1.strides("x")[0],
                     *rows.strides("weight"),
-                    *cols.strides("weight"),
+                    cols_0.strides("weight")[0],
                     *rows.strides("bias"),
-                    *cols.strides("bias"),
+                    cols_0.strides("bias")[0],
                     *rows.strides("out"),
-                    *cols.strides("out"),
+                    cols_0.strides("out")[0],
+                    cols_1.strides("out")[0],
                 ),
                 params=("eps",),
                 constants={
@@ -652,23 +648,28 @@ def _plan(call: Call) -> Launch:
                 integers=(
                     rows.total,
                     *rows.sizes[1:],
-                    *cols.sizes,
+                    cols_0.total,
+                    cols_1.total,
                     call.sizes["C"],
                     call.sizes["HW"],
                     *rows.strides("x"),
-                    *cols.strides("x"),
+                    cols_0.strides("x")[0],
+                    cols_1.strides("x")[0],
                     *rows.strides("weight"),
-                    *cols.strides("weight"),
+                    cols_0.strides("weight")[0],
                     *rows.strides("bias"),
-                    *cols.strides("bias"),
+                    cols_0.strides("bias")[0],
                     *rows.strides("out"),
-                    *cols.strides("out"),
+                    cols_0.strides("out")[0],
+                    cols_1.strides("out")[0],
                 ),
                 params=("eps",),
                 constants={
                     "BLOCK_M": block_m,
-                    "BLOCK_0": next_power_of_2(cols.sizes[0]),
-                    "BLOCK_1": next_power_of_2(cols.sizes[1]),
+                    "BLOCK_0": next_power_of_2(height),
+                    "BLOCK_1": next_power_of_2(length),
+                    "EVEN_M": rows.total % block_m == 0,
+                    "EVEN_N": columns == width,
                 },
                 config=config,
             )
@@ -676,8 +677,15 @@ def _plan(call: Call) -> Launch:
 
     config = call.choose(LOOP_CONFIGS, loop_time)
     vector = max(1, 16 // call.element_size)
-    lanes = {"LANES": config["TILE"] // vector, "VECTOR": vector, "STAGES": config["num_stages"]}
-    lanes["WIDTH"] = min(config["TILE"], max(vector, next_power_of_2(cols.sizes[1])))
+    lanes = {
+        "LANES": config["TILE"] // vector,
+        "VECTOR": vector,
+        "STAGES": config["num_stages"],
+        "EVEN": columns % config["TILE"] == 0,
+    }
+    width = min(config["TILE"], max(vector, next_power_of_2(length)))
+    lanes["WIDTH"] = width
+    lanes["EVEN"] = length % width == 0 and height % (config["TILE"] // width) == 0
     return Launch(
         Step(
             _groupnorm_silu_loop,
@@ -686,17 +694,20 @@ def _plan(call: Call) -> Launch:
             integers=(
                 rows.total,
                 *rows.sizes[1:],
-                *cols.sizes,
+                cols_0.total,
+                cols_1.total,
                 call.sizes["C"],
                 call.sizes["HW"],
                 *rows.strides("x"),
-                *cols.strides("x"),
+                cols_0.strides("x")[0],
+                cols_1.strides("x")[0],
                 *rows.strides("weight"),
-                *cols.strides("weight"),
+                cols_0.strides("weight")[0],
                 *rows.strides("bias"),
-                *cols.strides("bias"),
+                cols_0.strides("bias")[0],
                 *rows.strides("out"),
-                *cols.strides("out"),
+                cols_0.strides("out")[0],
+                cols_1.strides("out")[0],
             ),
             params=("eps",),
             constants=lanes,

@@ -1,6 +1,6 @@
 """Kullback-Leibler divergence KL(p || q) of each row; q is given by its logarithms.
 
-Built by tilegen 0.1.0 from specs/kl_div.py (spec f3089e94, templates 68306224).
+Built by tilegen 0.1.0 from specs/kl_div.py (spec f3089e94, templates bc4c8be6).
 Rebuild with `tilegen build`; edits are overwritten.
 
 Traffic: 2*M*N*e + 4*M bytes (e: bytes of an element)
@@ -23,6 +23,7 @@ from ._runtime import (
     Step,
     Variant,
     Work,
+    below,
     block_cost,
     by_class,
     cdiv,
@@ -44,12 +45,12 @@ _BLOCK_1 = (
     Config(TILE=32768, num_warps=16),  # at most 512 B shared
 )
 _BLOCK_2 = (
-    Config(TILE=1024, num_warps=4),  # at most 32 B shared
-    Config(TILE=1024, num_warps=8),  # at most 32 B shared
-    Config(TILE=4096, num_warps=8),  # at most 128 B shared
-    Config(TILE=4096, num_warps=16),  # at most 128 B shared
-    Config(TILE=8192, num_warps=4),  # at most 256 B shared
-    Config(TILE=16384, num_warps=8),  # at most 512 B shared
+    Config(TILE=1024, num_warps=4),  # at most 64 B shared
+    Config(TILE=1024, num_warps=8),  # at most 64 B shared
+    Config(TILE=4096, num_warps=8),  # at most 256 B shared
+    Config(TILE=4096, num_warps=16),  # at most 256 B shared
+    Config(TILE=8192, num_warps=4),  # at most 512 B shared
+    Config(TILE=16384, num_warps=8),  # at most 1024 B shared
 )
 _BLOCK_3 = (
     Config(TILE=1024, num_warps=1),  # at most 128 B shared
@@ -59,24 +60,17 @@ _BLOCK_3 = (
     Config(TILE=4096, num_warps=8),  # at most 512 B shared
     Config(TILE=8192, num_warps=8),  # at most 1024 B shared
 )
-_BLOCK_4 = (
-    Config(TILE=4096, num_warps=2),  # at most 64 B shared
-    Config(TILE=4096, num_warps=4),  # at most 64 B shared
-    Config(TILE=4096, num_warps=8),  # at most 64 B shared
-    Config(TILE=8192, num_warps=4),  # at most 128 B shared
-    Config(TILE=16384, num_warps=4),  # at most 256 B shared
-    Config(TILE=16384, num_warps=8),  # at most 256 B shared
-)
 #: Whole rows in registers, TILE elements to a program; by architecture class and element size in bytes.
 BLOCK_CONFIGS = by_class(
-    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2), _BLOCK_1),
-    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (4,), _BLOCK_2),
     (
         ("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120", "gfx90a", "gfx942", "gfx950"),
-        (8,),
-        _BLOCK_3,
+        (1, 2),
+        _BLOCK_1,
     ),
-    (("gfx90a", "gfx942", "gfx950"), (1, 2, 4), _BLOCK_4),
+    (("gfx90a", "gfx942", "gfx950"), (4,), _BLOCK_1),
+    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (4,), _BLOCK_2),
+    (("gfx90a", "gfx942", "gfx950"), (8,), _BLOCK_2),
+    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _BLOCK_3),
 )
 
 _LOOP_1 = (
@@ -160,14 +154,16 @@ def _kl_div_block(
     out_row_2,
     BLOCK_M: tl.constexpr,
     BLOCK_N: tl.constexpr,
+    EVEN_M: tl.constexpr,
+    EVEN_N: tl.constexpr,
     INT: tl.constexpr,
     FLOAT: tl.constexpr,
 ):
     """A program holds BLOCK_M whole rows in registers."""
     rows = tl.program_id(0).to(INT) * BLOCK_M + tl.arange(0, BLOCK_M)[:, None]
     cols = tl.arange(0, BLOCK_N)[None, :]
-    in_cols = cols < N
-    in_rows = rows < M
+    in_cols = below(cols, N, EVEN_N)
+    in_rows = below(rows, M, EVEN_M)
     row_2 = rows % ROWS_2
     row_1 = rows // ROWS_2 % ROWS_1
     row_0 = rows // ROWS_2 // ROWS_1
@@ -207,6 +203,7 @@ def _kl_div_loop(
     LANES: tl.constexpr,
     VECTOR: tl.constexpr,
     STAGES: tl.constexpr,
+    EVEN: tl.constexpr,
     INT: tl.constexpr,
     FLOAT: tl.constexpr,
 ):
@@ -223,7 +220,7 @@ def _kl_div_loop(
     total = tl.full((LANES, 1), 0.0, FLOAT)
     for start in tl.range(0, N, LANES * VECTOR, num_stages=STAGES):
         cols = start + lane
-        in_cols = cols < N
+        in_cols = below(cols, N, EVEN)
 
         p = tl.load(p_rows + cols * p_col, mask=in_cols, other=0.0).to(FLOAT)
         log_q = tl.load(log_q_rows + cols * log_q_col, mask=in_cols, other=0.0).to(FLOAT)
@@ -257,6 +254,7 @@ def _kl_div_partial(
     LANES: tl.constexpr,
     VECTOR: tl.constexpr,
     STAGES: tl.constexpr,
+    EVEN: tl.constexpr,
     SPLITS: tl.constexpr,
     CHUNK: tl.constexpr,
     INT: tl.constexpr,
@@ -276,7 +274,7 @@ def _kl_div_partial(
     total = tl.full((LANES, 1), 0.0, FLOAT)
     for start in tl.range(split * CHUNK, stop, LANES * VECTOR, num_stages=STAGES):
         cols = start + lane
-        in_cols = cols < stop
+        in_cols = below(cols, stop, EVEN)
 
         p = tl.load(p_rows + cols * p_col, mask=in_cols, other=0.0).to(FLOAT)
         log_q = tl.load(log_q_rows + cols * log_q_col, mask=in_cols, other=0.0).to(FLOAT)
@@ -324,7 +322,8 @@ def _plan(call: Call) -> Launch:
     """Kernel, config and grid for one set of shapes, strides and dtypes."""
     rows = call.axes(("M",), limit=3)
     cols = call.axes(("N",), limit=1)
-    width = next_power_of_2(cols.total)
+    columns = cols.total
+    width = next_power_of_2(columns)
 
     def block_time(config: Config) -> float:
         work = Work(reads=2, writes=0, flops=6, special=1, joins=1, held_wide=2)
@@ -336,7 +335,7 @@ def _plan(call: Call) -> Launch:
         work = Work(
             reads=2, writes=0, flops=6.25, special=1, joins=1, tiles=2, held=1.125, held_wide=2.25
         )
-        return loop_cost(config, call.target, work, call.element_size, rows.total, cols.total)
+        return loop_cost(config, call.target, work, call.element_size, rows.total, columns)
 
     loop = least(call, LOOP_CONFIGS, loop_time)
 
@@ -344,17 +343,18 @@ def _plan(call: Call) -> Launch:
         work = Work(
             reads=2, writes=0, flops=6.25, special=1, joins=2, tiles=2, held=1.125, held_wide=2.25
         )
-        return split_cost(config, call.target, work, call.element_size, rows.total, cols.total)
+        return split_cost(config, call.target, work, call.element_size, rows.total, columns)
 
     split = least(call, LOOP_CONFIGS, split_time)
     if call.takes("split", split < min(block, loop)):
         config = call.choose(LOOP_CONFIGS, split_time)
-        splits, chunk = split_row(call.target, rows.total, cols.total, config["TILE"])
+        splits, chunk = split_row(call.target, rows.total, columns, config["TILE"])
         vector = max(1, 16 // call.element_size)
         lanes = {
             "LANES": config["TILE"] // vector,
             "VECTOR": vector,
             "STAGES": config["num_stages"],
+            "EVEN": columns % config["TILE"] == 0,
         }
         return Launch(
             Step(
@@ -404,14 +404,24 @@ def _plan(call: Call) -> Launch:
                     cols.strides("log_q")[0],
                     *rows.strides("out"),
                 ),
-                constants={"BLOCK_M": block_m, "BLOCK_N": width},
+                constants={
+                    "BLOCK_M": block_m,
+                    "BLOCK_N": width,
+                    "EVEN_M": rows.total % block_m == 0,
+                    "EVEN_N": columns == width,
+                },
                 config=config,
             )
         )
 
     config = call.choose(LOOP_CONFIGS, loop_time)
     vector = max(1, 16 // call.element_size)
-    lanes = {"LANES": config["TILE"] // vector, "VECTOR": vector, "STAGES": config["num_stages"]}
+    lanes = {
+        "LANES": config["TILE"] // vector,
+        "VECTOR": vector,
+        "STAGES": config["num_stages"],
+        "EVEN": columns % config["TILE"] == 0,
+    }
     return Launch(
         Step(
             _kl_div_loop,

@@ -1,6 +1,6 @@
 """Divide each row by its Euclidean norm, or by eps where that is larger.
 
-Built by tilegen 0.1.0 from specs/l2norm.py (spec 4e0889c5, templates 68306224).
+Built by tilegen 0.1.0 from specs/l2norm.py (spec 4e0889c5, templates bc4c8be6).
 Rebuild with `tilegen build`; edits are overwritten.
 
 Traffic: 2*M*N*e bytes (e: bytes of an element)
@@ -24,6 +24,7 @@ from ._runtime import (
     Step,
     Variant,
     Work,
+    below,
     block_cost,
     by_class,
     cdiv,
@@ -39,12 +40,12 @@ from ._runtime import (
 )
 
 _BLOCK_1 = (
-    Config(TILE=512, num_warps=1),  # at most 16 B shared
-    Config(TILE=2048, num_warps=4),  # at most 64 B shared
-    Config(TILE=4096, num_warps=8),  # at most 128 B shared
-    Config(TILE=8192, num_warps=8),  # at most 256 B shared
-    Config(TILE=16384, num_warps=8),  # at most 512 B shared
-    Config(TILE=32768, num_warps=16),  # at most 1024 B shared
+    Config(TILE=512, num_warps=1),  # at most 32 B shared
+    Config(TILE=2048, num_warps=4),  # at most 128 B shared
+    Config(TILE=4096, num_warps=8),  # at most 256 B shared
+    Config(TILE=8192, num_warps=8),  # at most 512 B shared
+    Config(TILE=16384, num_warps=8),  # at most 1024 B shared
+    Config(TILE=32768, num_warps=16),  # at most 2048 B shared
 )
 _BLOCK_2 = (
     Config(TILE=1024, num_warps=4),  # at most 128 B shared
@@ -54,28 +55,15 @@ _BLOCK_2 = (
     Config(TILE=8192, num_warps=4),  # at most 1024 B shared
     Config(TILE=16384, num_warps=8),  # at most 2048 B shared
 )
-_BLOCK_3 = (
-    Config(TILE=4096, num_warps=2),  # at most 64 B shared
-    Config(TILE=4096, num_warps=4),  # at most 64 B shared
-    Config(TILE=4096, num_warps=8),  # at most 64 B shared
-    Config(TILE=8192, num_warps=4),  # at most 128 B shared
-    Config(TILE=16384, num_warps=4),  # at most 256 B shared
-    Config(TILE=16384, num_warps=8),  # at most 256 B shared
-)
-_BLOCK_4 = (
-    Config(TILE=512, num_warps=2),  # at most 32 B shared
-    Config(TILE=1024, num_warps=1),  # at most 64 B shared
-    Config(TILE=4096, num_warps=4),  # at most 256 B shared
-    Config(TILE=4096, num_warps=8),  # at most 256 B shared
-    Config(TILE=8192, num_warps=4),  # at most 512 B shared
-    Config(TILE=8192, num_warps=8),  # at most 512 B shared
-)
 #: Whole rows in registers, TILE elements to a program; by architecture class and element size in bytes.
 BLOCK_CONFIGS = by_class(
-    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2, 4), _BLOCK_1),
+    (
+        ("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120", "gfx90a", "gfx942", "gfx950"),
+        (1, 2, 4),
+        _BLOCK_1,
+    ),
+    (("gfx90a", "gfx942", "gfx950"), (8,), _BLOCK_1),
     (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _BLOCK_2),
-    (("gfx90a", "gfx942", "gfx950"), (1, 2, 4), _BLOCK_3),
-    (("gfx90a", "gfx942", "gfx950"), (8,), _BLOCK_4),
 )
 
 _LOOP_1 = (
@@ -95,10 +83,10 @@ _LOOP_2 = (
     Config(TILE=32768, num_warps=16, num_stages=1),  # at most 32768 B shared
 )
 _LOOP_3 = (
-    Config(TILE=2048, num_warps=4, num_stages=1),  # at most 8192 B shared
     Config(TILE=2048, num_warps=8, num_stages=4),  # 49152 B shared
     Config(TILE=2048, num_warps=16, num_stages=4),  # 49152 B shared
     Config(TILE=4096, num_warps=8, num_stages=4),  # 98304 B shared
+    Config(TILE=4096, num_warps=32, num_stages=4),  # 98304 B shared
     Config(TILE=8192, num_warps=8, num_stages=1),  # at most 32768 B shared
     Config(TILE=16384, num_warps=8, num_stages=1),  # at most 65536 B shared
 )
@@ -147,14 +135,16 @@ def _l2norm_block(
     eps,
     BLOCK_M: tl.constexpr,
     BLOCK_N: tl.constexpr,
+    EVEN_M: tl.constexpr,
+    EVEN_N: tl.constexpr,
     INT: tl.constexpr,
     FLOAT: tl.constexpr,
 ):
     """A program holds BLOCK_M whole rows in registers."""
     rows = tl.program_id(0).to(INT) * BLOCK_M + tl.arange(0, BLOCK_M)[:, None]
     cols = tl.arange(0, BLOCK_N)[None, :]
-    in_cols = cols < N
-    in_rows = rows < M
+    in_cols = below(cols, N, EVEN_N)
+    in_rows = below(rows, M, EVEN_M)
     row_2 = rows % ROWS_2
     row_1 = rows // ROWS_2 % ROWS_1
     row_0 = rows // ROWS_2 // ROWS_1
@@ -195,6 +185,7 @@ def _l2norm_loop(
     LANES: tl.constexpr,
     VECTOR: tl.constexpr,
     STAGES: tl.constexpr,
+    EVEN: tl.constexpr,
     INT: tl.constexpr,
     FLOAT: tl.constexpr,
 ):
@@ -212,7 +203,7 @@ def _l2norm_loop(
     total = tl.full((LANES, 1), 0.0, FLOAT)
     for start in tl.range(0, N, LANES * VECTOR, num_stages=STAGES):
         cols = start + lane
-        in_cols = cols < N
+        in_cols = below(cols, N, EVEN)
 
         x = tl.load(
             x_rows + cols * x_col, mask=in_cols, other=0.0, eviction_policy="evict_last"
@@ -228,7 +219,7 @@ def _l2norm_loop(
 
     for start in tl.range(0, N, LANES * VECTOR, num_stages=STAGES):
         cols = start + lane
-        in_cols = cols < N
+        in_cols = below(cols, N, EVEN)
 
         x = tl.load(
             x_rows + cols * x_col, mask=in_cols, other=0.0, eviction_policy="evict_first"
@@ -257,6 +248,7 @@ def _l2norm_partial(
     LANES: tl.constexpr,
     VECTOR: tl.constexpr,
     STAGES: tl.constexpr,
+    EVEN: tl.constexpr,
     SPLITS: tl.constexpr,
     CHUNK: tl.constexpr,
     INT: tl.constexpr,
@@ -277,7 +269,7 @@ def _l2norm_partial(
     total = tl.full((LANES, 1), 0.0, FLOAT)
     for start in tl.range(split * CHUNK, stop, LANES * VECTOR, num_stages=STAGES):
         cols = start + lane
-        in_cols = cols < stop
+        in_cols = below(cols, stop, EVEN)
 
         x = tl.load(x_rows + cols * x_col, mask=in_cols, other=0.0).to(FLOAT)
         # square = maximum(sum(x * x), eps * eps)
@@ -308,6 +300,7 @@ def _l2norm_finish(
     LANES: tl.constexpr,
     VECTOR: tl.constexpr,
     STAGES: tl.constexpr,
+    EVEN: tl.constexpr,
     SPLITS: tl.constexpr,
     CHUNK: tl.constexpr,
     BLOCK_S: tl.constexpr,
@@ -338,7 +331,7 @@ def _l2norm_finish(
 
     for start in tl.range(split * CHUNK, stop, LANES * VECTOR, num_stages=STAGES):
         cols = start + lane
-        in_cols = cols < stop
+        in_cols = below(cols, stop, EVEN)
 
         x = tl.load(x_rows + cols * x_col, mask=in_cols, other=0.0).to(FLOAT)
         tl.store(
@@ -353,7 +346,8 @@ def _plan(call: Call) -> Launch:
     """Kernel, config and grid for one set of shapes, strides and dtypes."""
     rows = call.axes(("M",), limit=3)
     cols = call.axes(("N",), limit=1)
-    width = next_power_of_2(cols.total)
+    columns = cols.total
+    width = next_power_of_2(columns)
 
     def block_time(config: Config) -> float:
         work = Work(reads=1, writes=1, flops=3, joins=1)
@@ -363,7 +357,7 @@ def _plan(call: Call) -> Launch:
 
     def loop_time(config: Config) -> float:
         work = Work(reads=1, writes=1, flops=3.25, rereads=1, joins=1, passes=2, held_wide=1.25)
-        return loop_cost(config, call.target, work, call.element_size, rows.total, cols.total)
+        return loop_cost(config, call.target, work, call.element_size, rows.total, columns)
 
     loop = least(call, LOOP_CONFIGS, loop_time)
 
@@ -378,17 +372,18 @@ def _plan(call: Call) -> Launch:
             passes=2,
             held_wide=1.25,
         )
-        return split_cost(config, call.target, work, call.element_size, rows.total, cols.total)
+        return split_cost(config, call.target, work, call.element_size, rows.total, columns)
 
     split = least(call, LOOP_CONFIGS, split_time)
     if call.takes("split", split < min(block, loop)):
         config = call.choose(LOOP_CONFIGS, split_time)
-        splits, chunk = split_row(call.target, rows.total, cols.total, config["TILE"])
+        splits, chunk = split_row(call.target, rows.total, columns, config["TILE"])
         vector = max(1, 16 // call.element_size)
         lanes = {
             "LANES": config["TILE"] // vector,
             "VECTOR": vector,
             "STAGES": config["num_stages"],
+            "EVEN": columns % config["TILE"] == 0,
         }
         return Launch(
             Step(
@@ -451,14 +446,24 @@ def _plan(call: Call) -> Launch:
                     cols.strides("out")[0],
                 ),
                 params=("eps",),
-                constants={"BLOCK_M": block_m, "BLOCK_N": width},
+                constants={
+                    "BLOCK_M": block_m,
+                    "BLOCK_N": width,
+                    "EVEN_M": rows.total % block_m == 0,
+                    "EVEN_N": columns == width,
+                },
                 config=config,
             )
         )
 
     config = call.choose(LOOP_CONFIGS, loop_time)
     vector = max(1, 16 // call.element_size)
-    lanes = {"LANES": config["TILE"] // vector, "VECTOR": vector, "STAGES": config["num_stages"]}
+    lanes = {
+        "LANES": config["TILE"] // vector,
+        "VECTOR": vector,
+        "STAGES": config["num_stages"],
+        "EVEN": columns % config["TILE"] == 0,
+    }
     return Launch(
         Step(
             _l2norm_loop,

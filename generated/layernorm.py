@@ -1,6 +1,6 @@
 """Normalise each row to mean 0 and variance 1 (Ba et al., arXiv:1607.06450).
 
-Built by tilegen 0.1.0 from specs/layernorm.py (spec 93853039, templates 68306224).
+Built by tilegen 0.1.0 from specs/layernorm.py (spec 93853039, templates bc4c8be6).
 Rebuild with `tilegen build`; edits are overwritten.
 
 Traffic: 2*M*N*e + N*e bytes (e: bytes of an element)
@@ -24,6 +24,7 @@ from ._runtime import (
     Step,
     Variant,
     Work,
+    below,
     block_cost,
     by_class,
     cdiv,
@@ -41,12 +42,12 @@ from ._runtime import (
 )
 
 _BLOCK_1 = (
-    Config(TILE=512, num_warps=1),  # at most 1024 B shared
-    Config(TILE=2048, num_warps=2),  # at most 4096 B shared
-    Config(TILE=4096, num_warps=2),  # at most 8192 B shared
-    Config(TILE=4096, num_warps=8),  # at most 8192 B shared
-    Config(TILE=8192, num_warps=4),  # at most 16384 B shared
-    Config(TILE=16384, num_warps=8),  # at most 32768 B shared
+    Config(TILE=512, num_warps=1),  # at most 2048 B shared
+    Config(TILE=2048, num_warps=2),  # at most 8192 B shared
+    Config(TILE=4096, num_warps=2),  # at most 16384 B shared
+    Config(TILE=4096, num_warps=8),  # at most 16384 B shared
+    Config(TILE=8192, num_warps=4),  # at most 32768 B shared
+    Config(TILE=16384, num_warps=8),  # at most 65536 B shared
 )
 _BLOCK_2 = (
     Config(TILE=1024, num_warps=1),  # at most 4096 B shared
@@ -56,18 +57,20 @@ _BLOCK_2 = (
     Config(TILE=4096, num_warps=8),  # at most 16384 B shared
     Config(TILE=8192, num_warps=8),  # at most 32768 B shared
 )
+_BLOCK_3 = (
+    Config(TILE=1024, num_warps=1),  # at most 2048 B shared
+    Config(TILE=4096, num_warps=4),  # at most 8192 B shared
+    Config(TILE=4096, num_warps=8),  # at most 8192 B shared
+    Config(TILE=8192, num_warps=8),  # at most 16384 B shared
+    Config(TILE=16384, num_warps=4),  # at most 32768 B shared
+    Config(TILE=32768, num_warps=8),  # at most 65536 B shared
+)
 #: Whole rows in registers, TILE elements to a program; by architecture class and element size in bytes.
 BLOCK_CONFIGS = by_class(
-    (
-        ("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120", "gfx90a", "gfx942", "gfx950"),
-        (1, 2, 4),
-        _BLOCK_1,
-    ),
-    (
-        ("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120", "gfx90a", "gfx942", "gfx950"),
-        (8,),
-        _BLOCK_2,
-    ),
+    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2, 4), _BLOCK_1),
+    (("gfx90a", "gfx942", "gfx950"), (8,), _BLOCK_1),
+    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _BLOCK_2),
+    (("gfx90a", "gfx942", "gfx950"), (1, 2, 4), _BLOCK_3),
 )
 
 _LOOP_1 = (
@@ -80,8 +83,8 @@ _LOOP_1 = (
 )
 _LOOP_2 = (
     Config(TILE=2048, num_warps=4, num_stages=4),  # 36864 B shared
-    Config(TILE=4096, num_warps=8, num_stages=2),  # 24576 B shared
     Config(TILE=4096, num_warps=8, num_stages=4),  # 73728 B shared
+    Config(TILE=4096, num_warps=16, num_stages=4),  # 73728 B shared
     Config(TILE=8192, num_warps=4, num_stages=1),  # at most 4096 B shared
     Config(TILE=16384, num_warps=8, num_stages=1),  # at most 8192 B shared
     Config(TILE=16384, num_warps=8, num_stages=2),  # 98304 B shared
@@ -112,7 +115,7 @@ _LOOP_5 = (
 )
 _LOOP_6 = (
     Config(TILE=4096, num_warps=8, num_stages=2),  # 24576 B shared
-    Config(TILE=8192, num_warps=8, num_stages=1),  # at most 4096 B shared
+    Config(TILE=8192, num_warps=4, num_stages=1),  # at most 4096 B shared
     Config(TILE=8192, num_warps=8, num_stages=2),  # 49152 B shared
     Config(TILE=16384, num_warps=8, num_stages=1),  # at most 8192 B shared
     Config(TILE=16384, num_warps=8, num_stages=2),  # 98304 B shared
@@ -168,14 +171,16 @@ def _layernorm_block(
     eps,
     BLOCK_M: tl.constexpr,
     BLOCK_N: tl.constexpr,
+    EVEN_M: tl.constexpr,
+    EVEN_N: tl.constexpr,
     INT: tl.constexpr,
     FLOAT: tl.constexpr,
 ):
     """A program holds BLOCK_M whole rows in registers."""
     rows = tl.program_id(0).to(INT) * BLOCK_M + tl.arange(0, BLOCK_M)[:, None]
     cols = tl.arange(0, BLOCK_N)[None, :]
-    in_cols = cols < N
-    in_rows = rows < M
+    in_cols = below(cols, N, EVEN_N)
+    in_rows = below(rows, M, EVEN_M)
     row_2 = rows % ROWS_2
     row_1 = rows // ROWS_2 % ROWS_1
     row_0 = rows // ROWS_2 // ROWS_1
@@ -222,6 +227,7 @@ def _layernorm_loop(
     LANES: tl.constexpr,
     VECTOR: tl.constexpr,
     STAGES: tl.constexpr,
+    EVEN: tl.constexpr,
     INT: tl.constexpr,
     FLOAT: tl.constexpr,
 ):
@@ -239,7 +245,7 @@ def _layernorm_loop(
     total = tl.full((LANES, 1), 0.0, FLOAT)
     for start in tl.range(0, N, LANES * VECTOR, num_stages=STAGES):
         cols = start + lane
-        in_cols = cols < N
+        in_cols = below(cols, N, EVEN)
 
         x = tl.load(
             x_rows + cols * x_col, mask=in_cols, other=0.0, eviction_policy="evict_last"
@@ -254,7 +260,7 @@ def _layernorm_loop(
     total_2 = tl.full((LANES, 1), 0.0, FLOAT)
     for start in tl.range(0, N, LANES * VECTOR, num_stages=STAGES):
         cols = start + lane
-        in_cols = cols < N
+        in_cols = below(cols, N, EVEN)
 
         x = tl.load(
             x_rows + cols * x_col, mask=in_cols, other=0.0, eviction_policy="evict_last"
@@ -271,7 +277,7 @@ def _layernorm_loop(
 
     for start in tl.range(0, N, LANES * VECTOR, num_stages=STAGES):
         cols = start + lane
-        in_cols = cols < N
+        in_cols = below(cols, N, EVEN)
 
         x = tl.load(
             x_rows + cols * x_col, mask=in_cols, other=0.0, eviction_policy="evict_first"
@@ -306,6 +312,7 @@ def _layernorm_partial(
     LANES: tl.constexpr,
     VECTOR: tl.constexpr,
     STAGES: tl.constexpr,
+    EVEN: tl.constexpr,
     SPLITS: tl.constexpr,
     CHUNK: tl.constexpr,
     INT: tl.constexpr,
@@ -329,7 +336,7 @@ def _layernorm_partial(
     count = tl.full((LANES, 1), 0.0, FLOAT)
     for start in tl.range(split * CHUNK, stop, LANES * VECTOR, num_stages=STAGES):
         cols = start + lane
-        in_cols = cols < stop
+        in_cols = below(cols, stop, EVEN)
         held = tl.minimum(
             tl.maximum(stop - start - tl.arange(0, LANES)[:, None] * VECTOR, 0), VECTOR
         )
@@ -372,6 +379,7 @@ def _layernorm_finish(
     LANES: tl.constexpr,
     VECTOR: tl.constexpr,
     STAGES: tl.constexpr,
+    EVEN: tl.constexpr,
     SPLITS: tl.constexpr,
     CHUNK: tl.constexpr,
     BLOCK_S: tl.constexpr,
@@ -402,7 +410,7 @@ def _layernorm_finish(
 
     for start in tl.range(split * CHUNK, stop, LANES * VECTOR, num_stages=STAGES):
         cols = start + lane
-        in_cols = cols < stop
+        in_cols = below(cols, stop, EVEN)
 
         x = tl.load(x_rows + cols * x_col, mask=in_cols, other=0.0).to(FLOAT)
         weight = tl.load(weight_ptr + cols * weight_col, mask=in_cols, other=0.0).to(FLOAT)
@@ -439,14 +447,16 @@ def _layernorm_bias_block(
     eps,
     BLOCK_M: tl.constexpr,
     BLOCK_N: tl.constexpr,
+    EVEN_M: tl.constexpr,
+    EVEN_N: tl.constexpr,
     INT: tl.constexpr,
     FLOAT: tl.constexpr,
 ):
     """A program holds BLOCK_M whole rows in registers."""
     rows = tl.program_id(0).to(INT) * BLOCK_M + tl.arange(0, BLOCK_M)[:, None]
     cols = tl.arange(0, BLOCK_N)[None, :]
-    in_cols = cols < N
-    in_rows = rows < M
+    in_cols = below(cols, N, EVEN_N)
+    in_rows = below(rows, M, EVEN_M)
     row_2 = rows % ROWS_2
     row_1 = rows // ROWS_2 % ROWS_1
     row_0 = rows // ROWS_2 // ROWS_1
@@ -500,6 +510,7 @@ def _layernorm_bias_loop(
     LANES: tl.constexpr,
     VECTOR: tl.constexpr,
     STAGES: tl.constexpr,
+    EVEN: tl.constexpr,
     INT: tl.constexpr,
     FLOAT: tl.constexpr,
 ):
@@ -517,7 +528,7 @@ def _layernorm_bias_loop(
     total = tl.full((LANES, 1), 0.0, FLOAT)
     for start in tl.range(0, N, LANES * VECTOR, num_stages=STAGES):
         cols = start + lane
-        in_cols = cols < N
+        in_cols = below(cols, N, EVEN)
 
         x = tl.load(
             x_rows + cols * x_col, mask=in_cols, other=0.0, eviction_policy="evict_last"
@@ -532,7 +543,7 @@ def _layernorm_bias_loop(
     total_2 = tl.full((LANES, 1), 0.0, FLOAT)
     for start in tl.range(0, N, LANES * VECTOR, num_stages=STAGES):
         cols = start + lane
-        in_cols = cols < N
+        in_cols = below(cols, N, EVEN)
 
         x = tl.load(
             x_rows + cols * x_col, mask=in_cols, other=0.0, eviction_policy="evict_last"
@@ -549,7 +560,7 @@ def _layernorm_bias_loop(
 
     for start in tl.range(0, N, LANES * VECTOR, num_stages=STAGES):
         cols = start + lane
-        in_cols = cols < N
+        in_cols = below(cols, N, EVEN)
 
         x = tl.load(
             x_rows + cols * x_col, mask=in_cols, other=0.0, eviction_policy="evict_first"
@@ -589,6 +600,7 @@ def _layernorm_bias_partial(
     LANES: tl.constexpr,
     VECTOR: tl.constexpr,
     STAGES: tl.constexpr,
+    EVEN: tl.constexpr,
     SPLITS: tl.constexpr,
     CHUNK: tl.constexpr,
     INT: tl.constexpr,
@@ -612,7 +624,7 @@ def _layernorm_bias_partial(
     count = tl.full((LANES, 1), 0.0, FLOAT)
     for start in tl.range(split * CHUNK, stop, LANES * VECTOR, num_stages=STAGES):
         cols = start + lane
-        in_cols = cols < stop
+        in_cols = below(cols, stop, EVEN)
         held = tl.minimum(
             tl.maximum(stop - start - tl.arange(0, LANES)[:, None] * VECTOR, 0), VECTOR
         )
@@ -657,6 +669,7 @@ def _layernorm_bias_finish(
     LANES: tl.constexpr,
     VECTOR: tl.constexpr,
     STAGES: tl.constexpr,
+    EVEN: tl.constexpr,
     SPLITS: tl.constexpr,
     CHUNK: tl.constexpr,
     BLOCK_S: tl.constexpr,
@@ -687,7 +700,7 @@ def _layernorm_bias_finish(
 
     for start in tl.range(split * CHUNK, stop, LANES * VECTOR, num_stages=STAGES):
         cols = start + lane
-        in_cols = cols < stop
+        in_cols = below(cols, stop, EVEN)
 
         x = tl.load(x_rows + cols * x_col, mask=in_cols, other=0.0).to(FLOAT)
         weight = tl.load(weight_ptr + cols * weight_col, mask=in_cols, other=0.0).to(FLOAT)
@@ -708,7 +721,8 @@ def _plan(call: Call) -> Launch:
     """Kernel, config and grid for one set of shapes, strides and dtypes."""
     rows = call.axes(("M",), limit=3)
     cols = call.axes(("N",), limit=1)
-    width = next_power_of_2(cols.total)
+    columns = cols.total
+    width = next_power_of_2(columns)
 
     def block_time(config: Config) -> float:
         work = Work(reads=1, writes=1, flops=7, joins=2, held=1.5, held_wide=2)
@@ -728,7 +742,7 @@ def _plan(call: Call) -> Launch:
             held=1.125,
             held_wide=2,
         )
-        return loop_cost(config, call.target, work, call.element_size, rows.total, cols.total)
+        return loop_cost(config, call.target, work, call.element_size, rows.total, columns)
 
     loop = least(call, LOOP_CONFIGS, loop_time)
 
@@ -744,17 +758,18 @@ def _plan(call: Call) -> Launch:
             tiles=2,
             held_wide=2,
         )
-        return split_cost(config, call.target, work, call.element_size, rows.total, cols.total)
+        return split_cost(config, call.target, work, call.element_size, rows.total, columns)
 
     split = least(call, LOOP_CONFIGS, split_time)
     if call.takes("split", split < min(block, loop)):
         config = call.choose(LOOP_CONFIGS, split_time)
-        splits, chunk = split_row(call.target, rows.total, cols.total, config["TILE"])
+        splits, chunk = split_row(call.target, rows.total, columns, config["TILE"])
         vector = max(1, 16 // call.element_size)
         lanes = {
             "LANES": config["TILE"] // vector,
             "VECTOR": vector,
             "STAGES": config["num_stages"],
+            "EVEN": columns % config["TILE"] == 0,
         }
         return Launch(
             Step(
@@ -821,14 +836,24 @@ def _plan(call: Call) -> Launch:
                     cols.strides("y")[0],
                 ),
                 params=("eps",),
-                constants={"BLOCK_M": block_m, "BLOCK_N": width},
+                constants={
+                    "BLOCK_M": block_m,
+                    "BLOCK_N": width,
+                    "EVEN_M": rows.total % block_m == 0,
+                    "EVEN_N": columns == width,
+                },
                 config=config,
             )
         )
 
     config = call.choose(LOOP_CONFIGS, loop_time)
     vector = max(1, 16 // call.element_size)
-    lanes = {"LANES": config["TILE"] // vector, "VECTOR": vector, "STAGES": config["num_stages"]}
+    lanes = {
+        "LANES": config["TILE"] // vector,
+        "VECTOR": vector,
+        "STAGES": config["num_stages"],
+        "EVEN": columns % config["TILE"] == 0,
+    }
     return Launch(
         Step(
             _layernorm_loop,
@@ -855,7 +880,8 @@ def _plan_bias(call: Call) -> Launch:
     """Kernel, config and grid for one set of shapes, strides and dtypes."""
     rows = call.axes(("M",), limit=3)
     cols = call.axes(("N",), limit=1)
-    width = next_power_of_2(cols.total)
+    columns = cols.total
+    width = next_power_of_2(columns)
 
     def block_time(config: Config) -> float:
         work = Work(reads=1, writes=1, flops=8, joins=2, held=2, held_wide=2)
@@ -867,7 +893,7 @@ def _plan_bias(call: Call) -> Launch:
         work = Work(
             reads=1, writes=1, flops=8.5, rereads=2, joins=2, passes=3, tiles=3, held=2, held_wide=2
         )
-        return loop_cost(config, call.target, work, call.element_size, rows.total, cols.total)
+        return loop_cost(config, call.target, work, call.element_size, rows.total, columns)
 
     loop = least(call, LOOP_CONFIGS, loop_time)
 
@@ -884,17 +910,18 @@ def _plan_bias(call: Call) -> Launch:
             held=2,
             held_wide=2,
         )
-        return split_cost(config, call.target, work, call.element_size, rows.total, cols.total)
+        return split_cost(config, call.target, work, call.element_size, rows.total, columns)
 
     split = least(call, LOOP_CONFIGS, split_time)
     if call.takes("split", split < min(block, loop)):
         config = call.choose(LOOP_CONFIGS, split_time)
-        splits, chunk = split_row(call.target, rows.total, cols.total, config["TILE"])
+        splits, chunk = split_row(call.target, rows.total, columns, config["TILE"])
         vector = max(1, 16 // call.element_size)
         lanes = {
             "LANES": config["TILE"] // vector,
             "VECTOR": vector,
             "STAGES": config["num_stages"],
+            "EVEN": columns % config["TILE"] == 0,
         }
         return Launch(
             Step(
@@ -971,14 +998,24 @@ def _plan_bias(call: Call) -> Launch:
                     cols.strides("y")[0],
                 ),
                 params=("eps",),
-                constants={"BLOCK_M": block_m, "BLOCK_N": width},
+                constants={
+                    "BLOCK_M": block_m,
+                    "BLOCK_N": width,
+                    "EVEN_M": rows.total % block_m == 0,
+                    "EVEN_N": columns == width,
+                },
                 config=config,
             )
         )
 
     config = call.choose(LOOP_CONFIGS, loop_time)
     vector = max(1, 16 // call.element_size)
-    lanes = {"LANES": config["TILE"] // vector, "VECTOR": vector, "STAGES": config["num_stages"]}
+    lanes = {
+        "LANES": config["TILE"] // vector,
+        "VECTOR": vector,
+        "STAGES": config["num_stages"],
+        "EVEN": columns % config["TILE"] == 0,
+    }
     return Launch(
         Step(
             _layernorm_bias_loop,

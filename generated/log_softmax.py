@@ -1,6 +1,6 @@
 """Logarithm of the softmax of each row, without forming the softmax.
 
-Built by tilegen 0.1.0 from specs/log_softmax.py (spec 9fe76509, templates 68306224).
+Built by tilegen 0.1.0 from specs/log_softmax.py (spec 9fe76509, templates bc4c8be6).
 Rebuild with `tilegen build`; edits are overwritten.
 
 Traffic: 2*M*N*e bytes (e: bytes of an element)
@@ -23,6 +23,7 @@ from ._runtime import (
     Step,
     Variant,
     Work,
+    below,
     block_cost,
     by_class,
     cdiv,
@@ -40,12 +41,12 @@ from ._runtime import (
 )
 
 _BLOCK_1 = (
-    Config(TILE=2048, num_warps=4),  # at most 64 B shared
-    Config(TILE=4096, num_warps=4),  # at most 128 B shared
-    Config(TILE=4096, num_warps=8),  # at most 128 B shared
-    Config(TILE=8192, num_warps=8),  # at most 256 B shared
-    Config(TILE=16384, num_warps=8),  # at most 512 B shared
-    Config(TILE=32768, num_warps=16),  # at most 1024 B shared
+    Config(TILE=2048, num_warps=4),  # at most 128 B shared
+    Config(TILE=4096, num_warps=4),  # at most 256 B shared
+    Config(TILE=4096, num_warps=8),  # at most 256 B shared
+    Config(TILE=8192, num_warps=8),  # at most 512 B shared
+    Config(TILE=16384, num_warps=8),  # at most 1024 B shared
+    Config(TILE=32768, num_warps=16),  # at most 2048 B shared
 )
 _BLOCK_2 = (
     Config(TILE=1024, num_warps=4),  # at most 128 B shared
@@ -55,28 +56,15 @@ _BLOCK_2 = (
     Config(TILE=8192, num_warps=4),  # at most 1024 B shared
     Config(TILE=16384, num_warps=8),  # at most 2048 B shared
 )
-_BLOCK_3 = (
-    Config(TILE=4096, num_warps=2),  # at most 64 B shared
-    Config(TILE=4096, num_warps=4),  # at most 64 B shared
-    Config(TILE=4096, num_warps=8),  # at most 64 B shared
-    Config(TILE=8192, num_warps=4),  # at most 128 B shared
-    Config(TILE=16384, num_warps=4),  # at most 256 B shared
-    Config(TILE=16384, num_warps=8),  # at most 256 B shared
-)
-_BLOCK_4 = (
-    Config(TILE=512, num_warps=2),  # at most 32 B shared
-    Config(TILE=1024, num_warps=1),  # at most 64 B shared
-    Config(TILE=4096, num_warps=4),  # at most 256 B shared
-    Config(TILE=4096, num_warps=8),  # at most 256 B shared
-    Config(TILE=8192, num_warps=4),  # at most 512 B shared
-    Config(TILE=8192, num_warps=8),  # at most 512 B shared
-)
 #: Whole rows in registers, TILE elements to a program; by architecture class and element size in bytes.
 BLOCK_CONFIGS = by_class(
-    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2, 4), _BLOCK_1),
+    (
+        ("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120", "gfx90a", "gfx942", "gfx950"),
+        (1, 2, 4),
+        _BLOCK_1,
+    ),
+    (("gfx90a", "gfx942", "gfx950"), (8,), _BLOCK_1),
     (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _BLOCK_2),
-    (("gfx90a", "gfx942", "gfx950"), (1, 2, 4), _BLOCK_3),
-    (("gfx90a", "gfx942", "gfx950"), (8,), _BLOCK_4),
 )
 
 _LOOP_1 = (
@@ -104,8 +92,8 @@ _LOOP_3 = (
     Config(TILE=4096, num_warps=8, num_stages=4),  # 98304 B shared
 )
 _LOOP_4 = (
+    Config(TILE=4096, num_warps=4, num_stages=1),  # at most 2048 B shared
     Config(TILE=4096, num_warps=8, num_stages=1),  # at most 2048 B shared
-    Config(TILE=8192, num_warps=4, num_stages=2),  # 16384 B shared
     Config(TILE=8192, num_warps=8, num_stages=2),  # 16384 B shared
     Config(TILE=16384, num_warps=8, num_stages=1),  # at most 8192 B shared
     Config(TILE=16384, num_warps=16, num_stages=2),  # 32768 B shared
@@ -121,10 +109,10 @@ _LOOP_5 = (
 )
 _LOOP_6 = (
     Config(TILE=2048, num_warps=4, num_stages=1),  # at most 8192 B shared
+    Config(TILE=2048, num_warps=4, num_stages=2),  # 16384 B shared
     Config(TILE=2048, num_warps=8, num_stages=1),  # at most 8192 B shared
     Config(TILE=4096, num_warps=8, num_stages=2),  # 32768 B shared
     Config(TILE=4096, num_warps=16, num_stages=1),  # at most 16384 B shared
-    Config(TILE=4096, num_warps=16, num_stages=2),  # 32768 B shared
     Config(TILE=8192, num_warps=8, num_stages=1),  # at most 32768 B shared
 )
 #: Sweeps over one row, TILE elements at a time; by architecture class and element size in bytes.
@@ -156,14 +144,16 @@ def _log_softmax_block(
     out_col,
     BLOCK_M: tl.constexpr,
     BLOCK_N: tl.constexpr,
+    EVEN_M: tl.constexpr,
+    EVEN_N: tl.constexpr,
     INT: tl.constexpr,
     FLOAT: tl.constexpr,
 ):
     """A program holds BLOCK_M whole rows in registers."""
     rows = tl.program_id(0).to(INT) * BLOCK_M + tl.arange(0, BLOCK_M)[:, None]
     cols = tl.arange(0, BLOCK_N)[None, :]
-    in_cols = cols < N
-    in_rows = rows < M
+    in_cols = below(cols, N, EVEN_N)
+    in_rows = below(rows, M, EVEN_M)
     row_2 = rows % ROWS_2
     row_1 = rows // ROWS_2 % ROWS_1
     row_0 = rows // ROWS_2 // ROWS_1
@@ -201,6 +191,7 @@ def _log_softmax_loop(
     LANES: tl.constexpr,
     VECTOR: tl.constexpr,
     STAGES: tl.constexpr,
+    EVEN: tl.constexpr,
     INT: tl.constexpr,
     FLOAT: tl.constexpr,
 ):
@@ -216,14 +207,14 @@ def _log_softmax_loop(
     top = tl.full((LANES, 1), -3.4028234663852886e38, FLOAT)
     total = tl.full((LANES, 1), 0.0, FLOAT)
     cols = lane
-    in_cols = cols < N
+    in_cols = below(cols, N, EVEN)
     next_x = tl.load(
         x_rows + cols * x_col, mask=in_cols, other=float("-inf"), eviction_policy="evict_last"
     )
 
     for start in tl.range(0, N, LANES * VECTOR, num_stages=STAGES):
         cols = start + lane
-        in_cols = cols < N
+        in_cols = below(cols, N, EVEN)
         x = next_x.to(FLOAT)
 
         next_cols = cols + LANES * VECTOR
@@ -244,7 +235,7 @@ def _log_softmax_loop(
 
     for start in tl.range(0, N, LANES * VECTOR, num_stages=STAGES):
         cols = start + lane
-        in_cols = cols < N
+        in_cols = below(cols, N, EVEN)
 
         x = tl.load(
             x_rows + cols * x_col, mask=in_cols, other=float("-inf"), eviction_policy="evict_first"
@@ -274,6 +265,7 @@ def _log_softmax_partial(
     LANES: tl.constexpr,
     VECTOR: tl.constexpr,
     STAGES: tl.constexpr,
+    EVEN: tl.constexpr,
     SPLITS: tl.constexpr,
     CHUNK: tl.constexpr,
     INT: tl.constexpr,
@@ -293,7 +285,7 @@ def _log_softmax_partial(
     total = tl.full((LANES, 1), 0.0, FLOAT)
     for start in tl.range(split * CHUNK, stop, LANES * VECTOR, num_stages=STAGES):
         cols = start + lane
-        in_cols = cols < stop
+        in_cols = below(cols, stop, EVEN)
 
         x = tl.load(x_rows + cols * x_col, mask=in_cols, other=float("-inf")).to(FLOAT)
         # lse = logsumexp(x)
@@ -325,6 +317,7 @@ def _log_softmax_finish(
     LANES: tl.constexpr,
     VECTOR: tl.constexpr,
     STAGES: tl.constexpr,
+    EVEN: tl.constexpr,
     SPLITS: tl.constexpr,
     CHUNK: tl.constexpr,
     BLOCK_S: tl.constexpr,
@@ -354,7 +347,7 @@ def _log_softmax_finish(
 
     for start in tl.range(split * CHUNK, stop, LANES * VECTOR, num_stages=STAGES):
         cols = start + lane
-        in_cols = cols < stop
+        in_cols = below(cols, stop, EVEN)
 
         x = tl.load(x_rows + cols * x_col, mask=in_cols, other=float("-inf")).to(FLOAT)
         # return x - lse
@@ -370,7 +363,8 @@ def _plan(call: Call) -> Launch:
     """Kernel, config and grid for one set of shapes, strides and dtypes."""
     rows = call.axes(("M",), limit=3)
     cols = call.axes(("N",), limit=1)
-    width = next_power_of_2(cols.total)
+    columns = cols.total
+    width = next_power_of_2(columns)
 
     def block_time(config: Config) -> float:
         work = Work(reads=1, writes=1, flops=5, special=1, joins=2)
@@ -391,7 +385,7 @@ def _plan(call: Call) -> Launch:
             held=2.25,
             held_wide=3.5,
         )
-        return loop_cost(config, call.target, work, call.element_size, rows.total, cols.total)
+        return loop_cost(config, call.target, work, call.element_size, rows.total, columns)
 
     loop = least(call, LOOP_CONFIGS, loop_time)
 
@@ -406,17 +400,18 @@ def _plan(call: Call) -> Launch:
             passes=2,
             held_wide=1.5,
         )
-        return split_cost(config, call.target, work, call.element_size, rows.total, cols.total)
+        return split_cost(config, call.target, work, call.element_size, rows.total, columns)
 
     split = least(call, LOOP_CONFIGS, split_time)
     if call.takes("split", split < min(block, loop)):
         config = call.choose(LOOP_CONFIGS, split_time)
-        splits, chunk = split_row(call.target, rows.total, cols.total, config["TILE"])
+        splits, chunk = split_row(call.target, rows.total, columns, config["TILE"])
         vector = max(1, 16 // call.element_size)
         lanes = {
             "LANES": config["TILE"] // vector,
             "VECTOR": vector,
             "STAGES": config["num_stages"],
+            "EVEN": columns % config["TILE"] == 0,
         }
         return Launch(
             Step(
@@ -477,14 +472,24 @@ def _plan(call: Call) -> Launch:
                     *rows.strides("out"),
                     cols.strides("out")[0],
                 ),
-                constants={"BLOCK_M": block_m, "BLOCK_N": width},
+                constants={
+                    "BLOCK_M": block_m,
+                    "BLOCK_N": width,
+                    "EVEN_M": rows.total % block_m == 0,
+                    "EVEN_N": columns == width,
+                },
                 config=config,
             )
         )
 
     config = call.choose(LOOP_CONFIGS, loop_time)
     vector = max(1, 16 // call.element_size)
-    lanes = {"LANES": config["TILE"] // vector, "VECTOR": vector, "STAGES": config["num_stages"]}
+    lanes = {
+        "LANES": config["TILE"] // vector,
+        "VECTOR": vector,
+        "STAGES": config["num_stages"],
+        "EVEN": columns % config["TILE"] == 0,
+    }
     return Launch(
         Step(
             _log_softmax_loop,

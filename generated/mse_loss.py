@@ -1,6 +1,6 @@
 """Mean squared error over all elements, one scalar.
 
-Built by tilegen 0.1.0 from specs/mse_loss.py (spec d67fdad1, templates 68306224).
+Built by tilegen 0.1.0 from specs/mse_loss.py (spec d67fdad1, templates bc4c8be6).
 Rebuild with `tilegen build`; edits are overwritten.
 
 Traffic: 2*M*N*e + 4 bytes (e: bytes of an element)
@@ -23,6 +23,7 @@ from ._runtime import (
     Step,
     Variant,
     Work,
+    below,
     block_cost,
     by_class,
     cdiv,
@@ -44,12 +45,12 @@ _BLOCK_1 = (
     Config(TILE=32768, num_warps=16),  # at most 512 B shared
 )
 _BLOCK_2 = (
-    Config(TILE=1024, num_warps=4),  # at most 32 B shared
-    Config(TILE=1024, num_warps=8),  # at most 32 B shared
-    Config(TILE=4096, num_warps=8),  # at most 128 B shared
-    Config(TILE=4096, num_warps=16),  # at most 128 B shared
-    Config(TILE=8192, num_warps=4),  # at most 256 B shared
-    Config(TILE=16384, num_warps=8),  # at most 512 B shared
+    Config(TILE=1024, num_warps=4),  # at most 64 B shared
+    Config(TILE=1024, num_warps=8),  # at most 64 B shared
+    Config(TILE=4096, num_warps=8),  # at most 256 B shared
+    Config(TILE=4096, num_warps=16),  # at most 256 B shared
+    Config(TILE=8192, num_warps=4),  # at most 512 B shared
+    Config(TILE=16384, num_warps=8),  # at most 1024 B shared
 )
 _BLOCK_3 = (
     Config(TILE=1024, num_warps=1),  # at most 128 B shared
@@ -59,24 +60,17 @@ _BLOCK_3 = (
     Config(TILE=4096, num_warps=8),  # at most 512 B shared
     Config(TILE=8192, num_warps=8),  # at most 1024 B shared
 )
-_BLOCK_4 = (
-    Config(TILE=4096, num_warps=2),  # at most 64 B shared
-    Config(TILE=4096, num_warps=4),  # at most 64 B shared
-    Config(TILE=4096, num_warps=8),  # at most 64 B shared
-    Config(TILE=8192, num_warps=4),  # at most 128 B shared
-    Config(TILE=16384, num_warps=4),  # at most 256 B shared
-    Config(TILE=16384, num_warps=8),  # at most 256 B shared
-)
 #: Whole rows in registers, TILE elements to a program; by architecture class and element size in bytes.
 BLOCK_CONFIGS = by_class(
-    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2), _BLOCK_1),
-    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (4,), _BLOCK_2),
     (
         ("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120", "gfx90a", "gfx942", "gfx950"),
-        (8,),
-        _BLOCK_3,
+        (1, 2),
+        _BLOCK_1,
     ),
-    (("gfx90a", "gfx942", "gfx950"), (1, 2, 4), _BLOCK_4),
+    (("gfx90a", "gfx942", "gfx950"), (4,), _BLOCK_1),
+    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (4,), _BLOCK_2),
+    (("gfx90a", "gfx942", "gfx950"), (8,), _BLOCK_2),
+    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _BLOCK_3),
 )
 
 _LOOP_1 = (
@@ -163,6 +157,8 @@ def _mse_loss_block(
     BLOCK_M: tl.constexpr,
     BLOCK_0: tl.constexpr,
     BLOCK_1: tl.constexpr,
+    EVEN_M: tl.constexpr,
+    EVEN_N: tl.constexpr,
     INT: tl.constexpr,
     FLOAT: tl.constexpr,
 ):
@@ -170,18 +166,19 @@ def _mse_loss_block(
     rows = tl.program_id(0).to(INT) * BLOCK_M + tl.arange(0, BLOCK_M)[:, None, None]
     cols_0 = tl.arange(0, BLOCK_0)[None, :, None]
     cols_1 = tl.arange(0, BLOCK_1)[None, None, :]
-    in_cols = (cols_0 < COLS_0) & (cols_1 < COLS_1)
-    in_rows = rows < 1
+    in_cols_0 = below(cols_0, COLS_0, EVEN_N)
+    in_cols_1 = below(cols_1, COLS_1, EVEN_N)
+    in_rows = below(rows, 1, EVEN_M)
 
     x = tl.load(
         x_ptr + cols_0 * x_col_0 + cols_1 * x_col_1,
-        mask=in_cols,
+        mask=in_cols_0 & in_cols_1,
         other=0.0,
         eviction_policy="evict_last",
     ).to(FLOAT)
     target = tl.load(
         target_ptr + cols_0 * target_col_0 + cols_1 * target_col_1,
-        mask=in_cols,
+        mask=in_cols_0 & in_cols_1,
         other=0.0,
         eviction_policy="evict_last",
     ).to(FLOAT)
@@ -208,6 +205,7 @@ def _mse_loss_loop(
     LANES: tl.constexpr,
     VECTOR: tl.constexpr,
     STAGES: tl.constexpr,
+    EVEN: tl.constexpr,
     WIDTH: tl.constexpr,
     INT: tl.constexpr,
     FLOAT: tl.constexpr,
@@ -217,24 +215,26 @@ def _mse_loss_loop(
     HEIGHT: tl.constexpr = LANES * VECTOR // WIDTH
     lane = tl.arange(0, LANES)[:, None].to(INT) * VECTOR
     lane_0 = lane // WIDTH
-    lane_1 = lane % WIDTH + tl.arange(0, VECTOR)[None, :]
+    # not `lane % WIDTH`, of which the compiler cannot tell that neighbours are contiguous
+    lane_1 = lane - lane_0 * WIDTH + tl.arange(0, VECTOR)[None, :]
 
     total = tl.full((LANES, 1), 0.0, FLOAT)
     blocks = tl.cdiv(COLS_1, WIDTH)
     for block in tl.range(0, tl.cdiv(COLS_0, HEIGHT) * blocks, num_stages=STAGES):
         cols_0 = block // blocks * HEIGHT + lane_0
         cols_1 = block % blocks * WIDTH + lane_1
-        in_cols = (cols_0 < COLS_0) & (cols_1 < COLS_1)
+        in_cols_0 = below(cols_0, COLS_0, EVEN)
+        in_cols_1 = below(cols_1, COLS_1, EVEN)
 
         x = tl.load(
             x_ptr + cols_0 * x_col_0 + cols_1 * x_col_1,
-            mask=in_cols,
+            mask=in_cols_0 & in_cols_1,
             other=0.0,
             eviction_policy="evict_last",
         ).to(FLOAT)
         target = tl.load(
             target_ptr + cols_0 * target_col_0 + cols_1 * target_col_1,
-            mask=in_cols,
+            mask=in_cols_0 & in_cols_1,
             other=0.0,
             eviction_policy="evict_last",
         ).to(FLOAT)
@@ -262,6 +262,7 @@ def _mse_loss_partial(
     LANES: tl.constexpr,
     VECTOR: tl.constexpr,
     STAGES: tl.constexpr,
+    EVEN: tl.constexpr,
     SPLITS: tl.constexpr,
     CHUNK: tl.constexpr,
     INT: tl.constexpr,
@@ -274,14 +275,19 @@ def _mse_loss_partial(
     lane = (tl.arange(0, LANES)[:, None] * VECTOR + tl.arange(0, VECTOR)[None, :]).to(INT)
 
     total = tl.full((LANES, 1), 0.0, FLOAT)
-    cols_0 = 0
+    cols_0 = tl.zeros((1, 1), INT)
+    in_cols_0 = below(cols_0, COLS_0, True)
     for start in tl.range(split * CHUNK, stop, LANES * VECTOR, num_stages=STAGES):
         cols_1 = start + lane
-        in_cols = cols_1 < stop
+        in_cols_1 = below(cols_1, stop, EVEN)
 
-        x = tl.load(x_ptr + cols_0 * x_col_0 + cols_1 * x_col_1, mask=in_cols, other=0.0).to(FLOAT)
+        x = tl.load(
+            x_ptr + cols_0 * x_col_0 + cols_1 * x_col_1, mask=in_cols_0 & in_cols_1, other=0.0
+        ).to(FLOAT)
         target = tl.load(
-            target_ptr + cols_0 * target_col_0 + cols_1 * target_col_1, mask=in_cols, other=0.0
+            target_ptr + cols_0 * target_col_0 + cols_1 * target_col_1,
+            mask=in_cols_0 & in_cols_1,
+            other=0.0,
         ).to(FLOAT)
         # error = x - target
         error = x - target
@@ -320,7 +326,9 @@ def _plan(call: Call) -> Launch:
     """Kernel, config and grid for one set of shapes, strides and dtypes."""
     rows = call.axes((), limit=3)
     cols = call.axes(("M", "N"), limit=2)
-    width = next_power_of_2(cols.sizes[0]) * next_power_of_2(cols.sizes[1])
+    height, length = cols.sizes
+    columns = height * length
+    width = next_power_of_2(height) * next_power_of_2(length)
 
     def block_time(config: Config) -> float:
         work = Work(reads=2, writes=0, flops=3, joins=2, held_wide=2)
@@ -330,23 +338,24 @@ def _plan(call: Call) -> Launch:
 
     def loop_time(config: Config) -> float:
         work = Work(reads=2, writes=0, flops=3.25, joins=1, tiles=2, held=1.125, held_wide=2.25)
-        return loop_cost(config, call.target, work, call.element_size, rows.total, cols.total)
+        return loop_cost(config, call.target, work, call.element_size, rows.total, columns)
 
     loop = least(call, LOOP_CONFIGS, loop_time)
 
     def split_time(config: Config) -> float:
         work = Work(reads=2, writes=0, flops=3.25, joins=2, tiles=2, held=1.125, held_wide=2.25)
-        return split_cost(config, call.target, work, call.element_size, rows.total, cols.total)
+        return split_cost(config, call.target, work, call.element_size, rows.total, columns)
 
     split = least(call, LOOP_CONFIGS, split_time)
-    if cols.sizes[0] == 1 and call.takes("split", split < min(block, loop)):
+    if height == 1 and call.takes("split", split < min(block, loop)):
         config = call.choose(LOOP_CONFIGS, split_time)
-        splits, chunk = split_row(call.target, rows.total, cols.total, config["TILE"])
+        splits, chunk = split_row(call.target, rows.total, columns, config["TILE"])
         vector = max(1, 16 // call.element_size)
         lanes = {
             "LANES": config["TILE"] // vector,
             "VECTOR": vector,
             "STAGES": config["num_stages"],
+            "EVEN": columns % config["TILE"] == 0,
         }
         return Launch(
             Step(
@@ -387,8 +396,10 @@ def _plan(call: Call) -> Launch:
                 ),
                 constants={
                     "BLOCK_M": block_m,
-                    "BLOCK_0": next_power_of_2(cols.sizes[0]),
-                    "BLOCK_1": next_power_of_2(cols.sizes[1]),
+                    "BLOCK_0": next_power_of_2(height),
+                    "BLOCK_1": next_power_of_2(length),
+                    "EVEN_M": rows.total % block_m == 0,
+                    "EVEN_N": columns == width,
                 },
                 config=config,
             )
@@ -396,8 +407,15 @@ def _plan(call: Call) -> Launch:
 
     config = call.choose(LOOP_CONFIGS, loop_time)
     vector = max(1, 16 // call.element_size)
-    lanes = {"LANES": config["TILE"] // vector, "VECTOR": vector, "STAGES": config["num_stages"]}
-    lanes["WIDTH"] = min(config["TILE"], max(vector, next_power_of_2(cols.sizes[1])))
+    lanes = {
+        "LANES": config["TILE"] // vector,
+        "VECTOR": vector,
+        "STAGES": config["num_stages"],
+        "EVEN": columns % config["TILE"] == 0,
+    }
+    width = min(config["TILE"], max(vector, next_power_of_2(length)))
+    lanes["WIDTH"] = width
+    lanes["EVEN"] = length % width == 0 and height % (config["TILE"] // width) == 0
     return Launch(
         Step(
             _mse_loss_loop,

@@ -2,7 +2,7 @@
 
 As in Qwen3; the rotation is that of rope (Su et al., arXiv:2104.09864).
 
-Built by tilegen 0.1.0 from specs/qk_norm_rope.py (spec d00ab77b, templates 68306224).
+Built by tilegen 0.1.0 from specs/qk_norm_rope.py (spec d00ab77b, templates bc4c8be6).
 Rebuild with `tilegen build`; edits are overwritten.
 
 Traffic: 4*B*D*H*S*e + B*S*i + 2*D*e*Min(P, B*S) + 2*D*e bytes (e: bytes of an element, i: bytes of an index)
@@ -26,6 +26,7 @@ from ._runtime import (
     Step,
     Variant,
     Work,
+    below,
     block_cost,
     by_class,
     cdiv,
@@ -179,14 +180,16 @@ def _qk_norm_rope_block(
     eps,
     BLOCK_M: tl.constexpr,
     BLOCK_N: tl.constexpr,
+    EVEN_M: tl.constexpr,
+    EVEN_N: tl.constexpr,
     INT: tl.constexpr,
     FLOAT: tl.constexpr,
 ):
     """A program holds BLOCK_M whole rows in registers."""
     rows = tl.program_id(0).to(INT) * BLOCK_M + tl.arange(0, BLOCK_M)[:, None]
     cols = tl.arange(0, BLOCK_N)[None, :]
-    in_cols = cols < D
-    in_rows = rows < ROWS
+    in_cols = below(cols, D, EVEN_N)
+    in_rows = below(rows, ROWS, EVEN_M)
     row_2 = rows % ROWS_2
     row_1 = rows // ROWS_2 % ROWS_1
     row_0 = rows // ROWS_2 // ROWS_1
@@ -279,6 +282,7 @@ def _qk_norm_rope_loop(
     LANES: tl.constexpr,
     VECTOR: tl.constexpr,
     STAGES: tl.constexpr,
+    EVEN: tl.constexpr,
     INT: tl.constexpr,
     FLOAT: tl.constexpr,
 ):
@@ -299,7 +303,7 @@ def _qk_norm_rope_loop(
     total = tl.full((LANES, 1), 0.0, FLOAT)
     for start in tl.range(0, D, LANES * VECTOR, num_stages=STAGES):
         cols = start + lane
-        in_cols = cols < D
+        in_cols = below(cols, D, EVEN)
 
         x_0 = tl.load(
             x_rows + cols * x_col, mask=in_cols, other=0.0, eviction_policy="evict_last"
@@ -322,7 +326,7 @@ def _qk_norm_rope_loop(
 
     for start in tl.range(0, D, LANES * VECTOR, num_stages=STAGES):
         cols = start + lane
-        in_cols = cols < D
+        in_cols = below(cols, D, EVEN)
 
         x_0 = tl.load(
             x_rows + cols * x_col, mask=in_cols, other=0.0, eviction_policy="evict_first"
@@ -389,6 +393,7 @@ def _qk_norm_rope_partial(
     LANES: tl.constexpr,
     VECTOR: tl.constexpr,
     STAGES: tl.constexpr,
+    EVEN: tl.constexpr,
     SPLITS: tl.constexpr,
     CHUNK: tl.constexpr,
     INT: tl.constexpr,
@@ -409,7 +414,7 @@ def _qk_norm_rope_partial(
     total = tl.full((LANES, 1), 0.0, FLOAT)
     for start in tl.range(split * CHUNK, stop, LANES * VECTOR, num_stages=STAGES):
         cols = start + lane
-        in_cols = cols < stop
+        in_cols = below(cols, stop, EVEN)
 
         x_0 = tl.load(x_rows + cols * x_col, mask=in_cols, other=0.0).to(FLOAT)
         x = tl.load(x_rows + cols * x_col + x_stride_Two, mask=in_cols, other=0.0).to(FLOAT)
@@ -457,6 +462,7 @@ def _qk_norm_rope_finish(
     LANES: tl.constexpr,
     VECTOR: tl.constexpr,
     STAGES: tl.constexpr,
+    EVEN: tl.constexpr,
     SPLITS: tl.constexpr,
     CHUNK: tl.constexpr,
     BLOCK_S: tl.constexpr,
@@ -491,7 +497,7 @@ def _qk_norm_rope_finish(
 
     for start in tl.range(split * CHUNK, stop, LANES * VECTOR, num_stages=STAGES):
         cols = start + lane
-        in_cols = cols < stop
+        in_cols = below(cols, stop, EVEN)
 
         x_0 = tl.load(x_rows + cols * x_col, mask=in_cols, other=0.0).to(FLOAT)
         weight_0 = tl.load(weight_ptr + cols * weight_col, mask=in_cols, other=0.0).to(FLOAT)
@@ -527,7 +533,8 @@ def _plan(call: Call) -> Launch:
     """Kernel, config and grid for one set of shapes, strides and dtypes."""
     rows = call.axes(("B", "S", "H"), limit=3)
     cols = call.axes(("D",), limit=1)
-    width = next_power_of_2(cols.total)
+    columns = cols.total
+    width = next_power_of_2(columns)
 
     def block_time(config: Config) -> float:
         work = Work(reads=2, writes=2, flops=14, joins=1, held=4, held_wide=5)
@@ -547,7 +554,7 @@ def _plan(call: Call) -> Launch:
             held=4,
             held_wide=5,
         )
-        return loop_cost(config, call.target, work, call.element_size, rows.total, cols.total)
+        return loop_cost(config, call.target, work, call.element_size, rows.total, columns)
 
     loop = least(call, LOOP_CONFIGS, loop_time)
 
@@ -564,17 +571,18 @@ def _plan(call: Call) -> Launch:
             held=4,
             held_wide=5,
         )
-        return split_cost(config, call.target, work, call.element_size, rows.total, cols.total)
+        return split_cost(config, call.target, work, call.element_size, rows.total, columns)
 
     split = least(call, LOOP_CONFIGS, split_time)
     if call.takes("split", split < min(block, loop)):
         config = call.choose(LOOP_CONFIGS, split_time)
-        splits, chunk = split_row(call.target, rows.total, cols.total, config["TILE"])
+        splits, chunk = split_row(call.target, rows.total, columns, config["TILE"])
         vector = max(1, 16 // call.element_size)
         lanes = {
             "LANES": config["TILE"] // vector,
             "VECTOR": vector,
             "STAGES": config["num_stages"],
+            "EVEN": columns % config["TILE"] == 0,
         }
         return Launch(
             Step(
@@ -658,14 +666,24 @@ def _plan(call: Call) -> Launch:
                     call.stride("out", "Two"),
                 ),
                 params=("eps",),
-                constants={"BLOCK_M": block_m, "BLOCK_N": width},
+                constants={
+                    "BLOCK_M": block_m,
+                    "BLOCK_N": width,
+                    "EVEN_M": rows.total % block_m == 0,
+                    "EVEN_N": columns == width,
+                },
                 config=config,
             )
         )
 
     config = call.choose(LOOP_CONFIGS, loop_time)
     vector = max(1, 16 // call.element_size)
-    lanes = {"LANES": config["TILE"] // vector, "VECTOR": vector, "STAGES": config["num_stages"]}
+    lanes = {
+        "LANES": config["TILE"] // vector,
+        "VECTOR": vector,
+        "STAGES": config["num_stages"],
+        "EVEN": columns % config["TILE"] == 0,
+    }
     return Launch(
         Step(
             _qk_norm_rope_loop,

@@ -1,6 +1,6 @@
 """Divide each row by its root mean square (Zhang and Sennrich, arXiv:1910.07467).
 
-Built by tilegen 0.1.0 from specs/rmsnorm.py (spec bd8c4dde, templates 68306224).
+Built by tilegen 0.1.0 from specs/rmsnorm.py (spec bd8c4dde, templates bc4c8be6).
 Rebuild with `tilegen build`; edits are overwritten.
 
 Traffic: 2*M*N*e + N*e bytes (e: bytes of an element)
@@ -24,6 +24,7 @@ from ._runtime import (
     Step,
     Variant,
     Work,
+    below,
     block_cost,
     by_class,
     cdiv,
@@ -46,12 +47,12 @@ _BLOCK_1 = (
     Config(TILE=32768, num_warps=16),  # at most 65536 B shared
 )
 _BLOCK_2 = (
-    Config(TILE=1024, num_warps=4),  # at most 2048 B shared
-    Config(TILE=1024, num_warps=8),  # at most 2048 B shared
-    Config(TILE=4096, num_warps=8),  # at most 8192 B shared
-    Config(TILE=4096, num_warps=16),  # at most 8192 B shared
-    Config(TILE=8192, num_warps=4),  # at most 16384 B shared
-    Config(TILE=16384, num_warps=8),  # at most 32768 B shared
+    Config(TILE=1024, num_warps=4),  # at most 4096 B shared
+    Config(TILE=1024, num_warps=8),  # at most 4096 B shared
+    Config(TILE=4096, num_warps=8),  # at most 16384 B shared
+    Config(TILE=4096, num_warps=16),  # at most 16384 B shared
+    Config(TILE=8192, num_warps=4),  # at most 32768 B shared
+    Config(TILE=16384, num_warps=8),  # at most 65536 B shared
 )
 _BLOCK_3 = (
     Config(TILE=1024, num_warps=1),  # at most 4096 B shared
@@ -61,24 +62,17 @@ _BLOCK_3 = (
     Config(TILE=4096, num_warps=8),  # at most 16384 B shared
     Config(TILE=8192, num_warps=8),  # at most 32768 B shared
 )
-_BLOCK_4 = (
-    Config(TILE=4096, num_warps=2),  # at most 8192 B shared
-    Config(TILE=4096, num_warps=4),  # at most 8192 B shared
-    Config(TILE=4096, num_warps=8),  # at most 8192 B shared
-    Config(TILE=8192, num_warps=4),  # at most 16384 B shared
-    Config(TILE=16384, num_warps=4),  # at most 32768 B shared
-    Config(TILE=16384, num_warps=8),  # at most 32768 B shared
-)
 #: Whole rows in registers, TILE elements to a program; by architecture class and element size in bytes.
 BLOCK_CONFIGS = by_class(
-    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2), _BLOCK_1),
-    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (4,), _BLOCK_2),
     (
         ("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120", "gfx90a", "gfx942", "gfx950"),
-        (8,),
-        _BLOCK_3,
+        (1, 2),
+        _BLOCK_1,
     ),
-    (("gfx90a", "gfx942", "gfx950"), (1, 2, 4), _BLOCK_4),
+    (("gfx90a", "gfx942", "gfx950"), (4,), _BLOCK_1),
+    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (4,), _BLOCK_2),
+    (("gfx90a", "gfx942", "gfx950"), (8,), _BLOCK_2),
+    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _BLOCK_3),
 )
 
 _LOOP_1 = (
@@ -170,14 +164,16 @@ def _rmsnorm_block(
     eps,
     BLOCK_M: tl.constexpr,
     BLOCK_N: tl.constexpr,
+    EVEN_M: tl.constexpr,
+    EVEN_N: tl.constexpr,
     INT: tl.constexpr,
     FLOAT: tl.constexpr,
 ):
     """A program holds BLOCK_M whole rows in registers."""
     rows = tl.program_id(0).to(INT) * BLOCK_M + tl.arange(0, BLOCK_M)[:, None]
     cols = tl.arange(0, BLOCK_N)[None, :]
-    in_cols = cols < N
-    in_rows = rows < M
+    in_cols = below(cols, N, EVEN_N)
+    in_rows = below(rows, M, EVEN_M)
     row_2 = rows % ROWS_2
     row_1 = rows // ROWS_2 % ROWS_1
     row_0 = rows // ROWS_2 // ROWS_1
@@ -223,6 +219,7 @@ def _rmsnorm_loop(
     LANES: tl.constexpr,
     VECTOR: tl.constexpr,
     STAGES: tl.constexpr,
+    EVEN: tl.constexpr,
     INT: tl.constexpr,
     FLOAT: tl.constexpr,
 ):
@@ -240,7 +237,7 @@ def _rmsnorm_loop(
     total = tl.full((LANES, 1), 0.0, FLOAT)
     for start in tl.range(0, N, LANES * VECTOR, num_stages=STAGES):
         cols = start + lane
-        in_cols = cols < N
+        in_cols = below(cols, N, EVEN)
 
         x = tl.load(
             x_rows + cols * x_col, mask=in_cols, other=0.0, eviction_policy="evict_last"
@@ -254,7 +251,7 @@ def _rmsnorm_loop(
 
     for start in tl.range(0, N, LANES * VECTOR, num_stages=STAGES):
         cols = start + lane
-        in_cols = cols < N
+        in_cols = below(cols, N, EVEN)
 
         x = tl.load(
             x_rows + cols * x_col, mask=in_cols, other=0.0, eviction_policy="evict_first"
@@ -287,6 +284,7 @@ def _rmsnorm_partial(
     LANES: tl.constexpr,
     VECTOR: tl.constexpr,
     STAGES: tl.constexpr,
+    EVEN: tl.constexpr,
     SPLITS: tl.constexpr,
     CHUNK: tl.constexpr,
     INT: tl.constexpr,
@@ -307,7 +305,7 @@ def _rmsnorm_partial(
     total = tl.full((LANES, 1), 0.0, FLOAT)
     for start in tl.range(split * CHUNK, stop, LANES * VECTOR, num_stages=STAGES):
         cols = start + lane
-        in_cols = cols < stop
+        in_cols = below(cols, stop, EVEN)
 
         x = tl.load(x_rows + cols * x_col, mask=in_cols, other=0.0).to(FLOAT)
         # rstd = rsqrt(mean(x * x) + eps)
@@ -340,6 +338,7 @@ def _rmsnorm_finish(
     LANES: tl.constexpr,
     VECTOR: tl.constexpr,
     STAGES: tl.constexpr,
+    EVEN: tl.constexpr,
     SPLITS: tl.constexpr,
     CHUNK: tl.constexpr,
     BLOCK_S: tl.constexpr,
@@ -368,7 +367,7 @@ def _rmsnorm_finish(
 
     for start in tl.range(split * CHUNK, stop, LANES * VECTOR, num_stages=STAGES):
         cols = start + lane
-        in_cols = cols < stop
+        in_cols = below(cols, stop, EVEN)
 
         x = tl.load(x_rows + cols * x_col, mask=in_cols, other=0.0).to(FLOAT)
         weight = tl.load(weight_ptr + cols * weight_col, mask=in_cols, other=0.0).to(FLOAT)
@@ -385,7 +384,8 @@ def _plan(call: Call) -> Launch:
     """Kernel, config and grid for one set of shapes, strides and dtypes."""
     rows = call.axes(("M",), limit=3)
     cols = call.axes(("N",), limit=1)
-    width = next_power_of_2(cols.total)
+    columns = cols.total
+    width = next_power_of_2(columns)
 
     def block_time(config: Config) -> float:
         work = Work(reads=1, writes=1, flops=4, joins=1, held_wide=2)
@@ -397,7 +397,7 @@ def _plan(call: Call) -> Launch:
         work = Work(
             reads=1, writes=1, flops=4.25, rereads=1, joins=1, passes=2, tiles=2, held_wide=2
         )
-        return loop_cost(config, call.target, work, call.element_size, rows.total, cols.total)
+        return loop_cost(config, call.target, work, call.element_size, rows.total, columns)
 
     loop = least(call, LOOP_CONFIGS, loop_time)
 
@@ -413,17 +413,18 @@ def _plan(call: Call) -> Launch:
             tiles=2,
             held_wide=2,
         )
-        return split_cost(config, call.target, work, call.element_size, rows.total, cols.total)
+        return split_cost(config, call.target, work, call.element_size, rows.total, columns)
 
     split = least(call, LOOP_CONFIGS, split_time)
     if call.takes("split", split < min(block, loop)):
         config = call.choose(LOOP_CONFIGS, split_time)
-        splits, chunk = split_row(call.target, rows.total, cols.total, config["TILE"])
+        splits, chunk = split_row(call.target, rows.total, columns, config["TILE"])
         vector = max(1, 16 // call.element_size)
         lanes = {
             "LANES": config["TILE"] // vector,
             "VECTOR": vector,
             "STAGES": config["num_stages"],
+            "EVEN": columns % config["TILE"] == 0,
         }
         return Launch(
             Step(
@@ -488,14 +489,24 @@ def _plan(call: Call) -> Launch:
                     cols.strides("out")[0],
                 ),
                 params=("eps",),
-                constants={"BLOCK_M": block_m, "BLOCK_N": width},
+                constants={
+                    "BLOCK_M": block_m,
+                    "BLOCK_N": width,
+                    "EVEN_M": rows.total % block_m == 0,
+                    "EVEN_N": columns == width,
+                },
                 config=config,
             )
         )
 
     config = call.choose(LOOP_CONFIGS, loop_time)
     vector = max(1, 16 // call.element_size)
-    lanes = {"LANES": config["TILE"] // vector, "VECTOR": vector, "STAGES": config["num_stages"]}
+    lanes = {
+        "LANES": config["TILE"] // vector,
+        "VECTOR": vector,
+        "STAGES": config["num_stages"],
+        "EVEN": columns % config["TILE"] == 0,
+    }
     return Launch(
         Step(
             _rmsnorm_loop,

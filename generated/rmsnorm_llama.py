@@ -1,6 +1,6 @@
 """RMSNorm as in Llama's model code: the row rounds to x's dtype before the weight.
 
-Built by tilegen 0.1.0 from specs/rmsnorm_llama.py (spec 1bf4bfaa, templates 68306224).
+Built by tilegen 0.1.0 from specs/rmsnorm_llama.py (spec 1bf4bfaa, templates bc4c8be6).
 Rebuild with `tilegen build`; edits are overwritten.
 
 Traffic: 2*M*N*e + N*e bytes (e: bytes of an element)
@@ -24,6 +24,7 @@ from ._runtime import (
     Step,
     Variant,
     Work,
+    below,
     block_cost,
     by_class,
     cdiv,
@@ -47,12 +48,12 @@ _BLOCK_1 = (
     Config(TILE=32768, num_warps=16),  # at most 65536 B shared
 )
 _BLOCK_2 = (
-    Config(TILE=1024, num_warps=4),  # at most 2048 B shared
-    Config(TILE=1024, num_warps=8),  # at most 2048 B shared
-    Config(TILE=4096, num_warps=8),  # at most 8192 B shared
-    Config(TILE=4096, num_warps=16),  # at most 8192 B shared
-    Config(TILE=8192, num_warps=4),  # at most 16384 B shared
-    Config(TILE=16384, num_warps=8),  # at most 32768 B shared
+    Config(TILE=1024, num_warps=4),  # at most 4096 B shared
+    Config(TILE=1024, num_warps=8),  # at most 4096 B shared
+    Config(TILE=4096, num_warps=8),  # at most 16384 B shared
+    Config(TILE=4096, num_warps=16),  # at most 16384 B shared
+    Config(TILE=8192, num_warps=4),  # at most 32768 B shared
+    Config(TILE=16384, num_warps=8),  # at most 65536 B shared
 )
 _BLOCK_3 = (
     Config(TILE=1024, num_warps=1),  # at most 4096 B shared
@@ -63,23 +64,21 @@ _BLOCK_3 = (
     Config(TILE=8192, num_warps=8),  # at most 32768 B shared
 )
 _BLOCK_4 = (
-    Config(TILE=1024, num_warps=1),  # at most 2048 B shared
     Config(TILE=4096, num_warps=1),  # at most 8192 B shared
     Config(TILE=4096, num_warps=4),  # at most 8192 B shared
     Config(TILE=4096, num_warps=8),  # at most 8192 B shared
     Config(TILE=8192, num_warps=2),  # at most 16384 B shared
     Config(TILE=16384, num_warps=4),  # at most 32768 B shared
+    Config(TILE=32768, num_warps=8),  # at most 65536 B shared
 )
 #: Whole rows in registers, TILE elements to a program; by architecture class and element size in bytes.
 BLOCK_CONFIGS = by_class(
     (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2), _BLOCK_1),
+    (("gfx90a", "gfx942", "gfx950"), (4,), _BLOCK_1),
     (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (4,), _BLOCK_2),
-    (
-        ("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120", "gfx90a", "gfx942", "gfx950"),
-        (8,),
-        _BLOCK_3,
-    ),
-    (("gfx90a", "gfx942", "gfx950"), (1, 2, 4), _BLOCK_4),
+    (("gfx90a", "gfx942", "gfx950"), (8,), _BLOCK_2),
+    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _BLOCK_3),
+    (("gfx90a", "gfx942", "gfx950"), (1, 2), _BLOCK_4),
 )
 
 _LOOP_1 = (
@@ -116,8 +115,8 @@ _LOOP_4 = (
 )
 _LOOP_5 = (
     Config(TILE=4096, num_warps=4, num_stages=2),  # 16384 B shared
+    Config(TILE=4096, num_warps=8, num_stages=2),  # 16384 B shared
     Config(TILE=8192, num_warps=8, num_stages=1),  # at most 4096 B shared
-    Config(TILE=16384, num_warps=8, num_stages=1),  # at most 8192 B shared
     Config(TILE=16384, num_warps=8, num_stages=2),  # 65536 B shared
     Config(TILE=32768, num_warps=8, num_stages=1),  # at most 16384 B shared
     Config(TILE=32768, num_warps=8, num_stages=2),  # 131072 B shared
@@ -171,14 +170,16 @@ def _rmsnorm_llama_block(
     eps,
     BLOCK_M: tl.constexpr,
     BLOCK_N: tl.constexpr,
+    EVEN_M: tl.constexpr,
+    EVEN_N: tl.constexpr,
     INT: tl.constexpr,
     FLOAT: tl.constexpr,
 ):
     """A program holds BLOCK_M whole rows in registers."""
     rows = tl.program_id(0).to(INT) * BLOCK_M + tl.arange(0, BLOCK_M)[:, None]
     cols = tl.arange(0, BLOCK_N)[None, :]
-    in_cols = cols < N
-    in_rows = rows < M
+    in_cols = below(cols, N, EVEN_N)
+    in_rows = below(rows, M, EVEN_M)
     row_2 = rows % ROWS_2
     row_1 = rows // ROWS_2 % ROWS_1
     row_0 = rows // ROWS_2 // ROWS_1
@@ -226,6 +227,7 @@ def _rmsnorm_llama_loop(
     LANES: tl.constexpr,
     VECTOR: tl.constexpr,
     STAGES: tl.constexpr,
+    EVEN: tl.constexpr,
     INT: tl.constexpr,
     FLOAT: tl.constexpr,
 ):
@@ -243,7 +245,7 @@ def _rmsnorm_llama_loop(
     total = tl.full((LANES, 1), 0.0, FLOAT)
     for start in tl.range(0, N, LANES * VECTOR, num_stages=STAGES):
         cols = start + lane
-        in_cols = cols < N
+        in_cols = below(cols, N, EVEN)
 
         x = tl.load(
             x_rows + cols * x_col, mask=in_cols, other=0.0, eviction_policy="evict_last"
@@ -257,7 +259,7 @@ def _rmsnorm_llama_loop(
 
     for start in tl.range(0, N, LANES * VECTOR, num_stages=STAGES):
         cols = start + lane
-        in_cols = cols < N
+        in_cols = below(cols, N, EVEN)
 
         x = tl.load(
             x_rows + cols * x_col, mask=in_cols, other=0.0, eviction_policy="evict_first"
@@ -292,6 +294,7 @@ def _rmsnorm_llama_partial(
     LANES: tl.constexpr,
     VECTOR: tl.constexpr,
     STAGES: tl.constexpr,
+    EVEN: tl.constexpr,
     SPLITS: tl.constexpr,
     CHUNK: tl.constexpr,
     INT: tl.constexpr,
@@ -312,7 +315,7 @@ def _rmsnorm_llama_partial(
     total = tl.full((LANES, 1), 0.0, FLOAT)
     for start in tl.range(split * CHUNK, stop, LANES * VECTOR, num_stages=STAGES):
         cols = start + lane
-        in_cols = cols < stop
+        in_cols = below(cols, stop, EVEN)
 
         x = tl.load(x_rows + cols * x_col, mask=in_cols, other=0.0).to(FLOAT)
         # rstd = rsqrt(mean(x * x) + eps)
@@ -345,6 +348,7 @@ def _rmsnorm_llama_finish(
     LANES: tl.constexpr,
     VECTOR: tl.constexpr,
     STAGES: tl.constexpr,
+    EVEN: tl.constexpr,
     SPLITS: tl.constexpr,
     CHUNK: tl.constexpr,
     BLOCK_S: tl.constexpr,
@@ -373,7 +377,7 @@ def _rmsnorm_llama_finish(
 
     for start in tl.range(split * CHUNK, stop, LANES * VECTOR, num_stages=STAGES):
         cols = start + lane
-        in_cols = cols < stop
+        in_cols = below(cols, stop, EVEN)
 
         x = tl.load(x_rows + cols * x_col, mask=in_cols, other=0.0).to(FLOAT)
         # normed = cast(x * rstd, x.dtype)
@@ -392,7 +396,8 @@ def _plan(call: Call) -> Launch:
     """Kernel, config and grid for one set of shapes, strides and dtypes."""
     rows = call.axes(("M",), limit=3)
     cols = call.axes(("N",), limit=1)
-    width = next_power_of_2(cols.total)
+    columns = cols.total
+    width = next_power_of_2(columns)
 
     def block_time(config: Config) -> float:
         work = Work(reads=1, writes=1, flops=6, joins=1, held=1.5, held_wide=2)
@@ -412,7 +417,7 @@ def _plan(call: Call) -> Launch:
             held=1.5,
             held_wide=2,
         )
-        return loop_cost(config, call.target, work, call.element_size, rows.total, cols.total)
+        return loop_cost(config, call.target, work, call.element_size, rows.total, columns)
 
     loop = least(call, LOOP_CONFIGS, loop_time)
 
@@ -429,17 +434,18 @@ def _plan(call: Call) -> Launch:
             held=1.5,
             held_wide=2,
         )
-        return split_cost(config, call.target, work, call.element_size, rows.total, cols.total)
+        return split_cost(config, call.target, work, call.element_size, rows.total, columns)
 
     split = least(call, LOOP_CONFIGS, split_time)
     if call.takes("split", split < min(block, loop)):
         config = call.choose(LOOP_CONFIGS, split_time)
-        splits, chunk = split_row(call.target, rows.total, cols.total, config["TILE"])
+        splits, chunk = split_row(call.target, rows.total, columns, config["TILE"])
         vector = max(1, 16 // call.element_size)
         lanes = {
             "LANES": config["TILE"] // vector,
             "VECTOR": vector,
             "STAGES": config["num_stages"],
+            "EVEN": columns % config["TILE"] == 0,
         }
         return Launch(
             Step(
@@ -504,14 +510,24 @@ def _plan(call: Call) -> Launch:
                     cols.strides("out")[0],
                 ),
                 params=("eps",),
-                constants={"BLOCK_M": block_m, "BLOCK_N": width},
+                constants={
+                    "BLOCK_M": block_m,
+                    "BLOCK_N": width,
+                    "EVEN_M": rows.total % block_m == 0,
+                    "EVEN_N": columns == width,
+                },
                 config=config,
             )
         )
 
     config = call.choose(LOOP_CONFIGS, loop_time)
     vector = max(1, 16 // call.element_size)
-    lanes = {"LANES": config["TILE"] // vector, "VECTOR": vector, "STAGES": config["num_stages"]}
+    lanes = {
+        "LANES": config["TILE"] // vector,
+        "VECTOR": vector,
+        "STAGES": config["num_stages"],
+        "EVEN": columns % config["TILE"] == 0,
+    }
     return Launch(
         Step(
             _rmsnorm_llama_loop,

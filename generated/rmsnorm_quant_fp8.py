@@ -2,7 +2,7 @@
 
 The normalised row is about q * scale.
 
-Built by tilegen 0.1.0 from specs/rmsnorm_quant_fp8.py (spec 5423a70b, templates 68306224).
+Built by tilegen 0.1.0 from specs/rmsnorm_quant_fp8.py (spec 5423a70b, templates bc4c8be6).
 Rebuild with `tilegen build`; edits are overwritten.
 
 Traffic: M*N*e + M*N + 4*M + N*e bytes (e: bytes of an element)
@@ -26,6 +26,7 @@ from ._runtime import (
     Step,
     Variant,
     Work,
+    below,
     block_cost,
     by_class,
     cdiv,
@@ -49,12 +50,12 @@ _BLOCK_1 = (
     Config(TILE=32768, num_warps=16),  # at most 65536 B shared
 )
 _BLOCK_2 = (
-    Config(TILE=2048, num_warps=1),  # at most 4096 B shared
-    Config(TILE=4096, num_warps=2),  # at most 8192 B shared
-    Config(TILE=4096, num_warps=4),  # at most 8192 B shared
-    Config(TILE=4096, num_warps=8),  # at most 8192 B shared
-    Config(TILE=8192, num_warps=4),  # at most 16384 B shared
-    Config(TILE=16384, num_warps=8),  # at most 32768 B shared
+    Config(TILE=1024, num_warps=4),  # at most 4096 B shared
+    Config(TILE=1024, num_warps=8),  # at most 4096 B shared
+    Config(TILE=4096, num_warps=2),  # at most 16384 B shared
+    Config(TILE=4096, num_warps=8),  # at most 16384 B shared
+    Config(TILE=8192, num_warps=4),  # at most 32768 B shared
+    Config(TILE=16384, num_warps=8),  # at most 65536 B shared
 )
 _BLOCK_3 = (
     Config(TILE=512, num_warps=2),  # at most 2048 B shared
@@ -66,27 +67,24 @@ _BLOCK_3 = (
 )
 #: Whole rows in registers, TILE elements to a program; by architecture class and element size in bytes.
 BLOCK_CONFIGS = by_class(
-    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2), _BLOCK_1),
-    (("gfx90a", "gfx942", "gfx950"), (1, 2), _BLOCK_2),
     (
         ("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120", "gfx90a", "gfx942", "gfx950"),
-        (4,),
-        _BLOCK_2,
+        (1, 2),
+        _BLOCK_1,
     ),
-    (
-        ("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120", "gfx90a", "gfx942", "gfx950"),
-        (8,),
-        _BLOCK_3,
-    ),
+    (("gfx90a", "gfx942", "gfx950"), (4,), _BLOCK_1),
+    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (4,), _BLOCK_2),
+    (("gfx90a", "gfx942", "gfx950"), (8,), _BLOCK_2),
+    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _BLOCK_3),
 )
 
 _LOOP_1 = (
     Config(TILE=2048, num_warps=4, num_stages=4),  # 24576 B shared
+    Config(TILE=4096, num_warps=4, num_stages=1),  # at most 2048 B shared
     Config(TILE=4096, num_warps=4, num_stages=4),  # 49152 B shared
-    Config(TILE=8192, num_warps=4, num_stages=1),  # at most 4096 B shared
     Config(TILE=8192, num_warps=8, num_stages=4),  # 98304 B shared
     Config(TILE=8192, num_warps=16, num_stages=4),  # 98304 B shared
-    Config(TILE=32768, num_warps=16, num_stages=1),  # at most 16384 B shared
+    Config(TILE=16384, num_warps=8, num_stages=1),  # at most 8192 B shared
 )
 _LOOP_2 = (
     Config(TILE=2048, num_warps=4, num_stages=1),  # at most 2048 B shared
@@ -173,14 +171,16 @@ def _rmsnorm_quant_fp8_block(
     eps,
     BLOCK_M: tl.constexpr,
     BLOCK_N: tl.constexpr,
+    EVEN_M: tl.constexpr,
+    EVEN_N: tl.constexpr,
     INT: tl.constexpr,
     FLOAT: tl.constexpr,
 ):
     """A program holds BLOCK_M whole rows in registers."""
     rows = tl.program_id(0).to(INT) * BLOCK_M + tl.arange(0, BLOCK_M)[:, None]
     cols = tl.arange(0, BLOCK_N)[None, :]
-    in_cols = cols < N
-    in_rows = rows < M
+    in_cols = below(cols, N, EVEN_N)
+    in_rows = below(rows, M, EVEN_M)
     row_2 = rows % ROWS_2
     row_1 = rows // ROWS_2 % ROWS_1
     row_0 = rows // ROWS_2 // ROWS_1
@@ -232,6 +232,7 @@ def _rmsnorm_quant_fp8_loop(
     LANES: tl.constexpr,
     VECTOR: tl.constexpr,
     STAGES: tl.constexpr,
+    EVEN: tl.constexpr,
     INT: tl.constexpr,
     FLOAT: tl.constexpr,
 ):
@@ -250,7 +251,7 @@ def _rmsnorm_quant_fp8_loop(
     total = tl.full((LANES, 1), 0.0, FLOAT)
     for start in tl.range(0, N, LANES * VECTOR, num_stages=STAGES):
         cols = start + lane
-        in_cols = cols < N
+        in_cols = below(cols, N, EVEN)
 
         x = tl.load(
             x_rows + cols * x_col, mask=in_cols, other=0.0, eviction_policy="evict_last"
@@ -265,7 +266,7 @@ def _rmsnorm_quant_fp8_loop(
     largest = tl.full((LANES, 1), float("-inf"), FLOAT)
     for start in tl.range(0, N, LANES * VECTOR, num_stages=STAGES):
         cols = start + lane
-        in_cols = cols < N
+        in_cols = below(cols, N, EVEN)
 
         x = tl.load(
             x_rows + cols * x_col, mask=in_cols, other=0.0, eviction_policy="evict_last"
@@ -283,7 +284,7 @@ def _rmsnorm_quant_fp8_loop(
 
     for start in tl.range(0, N, LANES * VECTOR, num_stages=STAGES):
         cols = start + lane
-        in_cols = cols < N
+        in_cols = below(cols, N, EVEN)
 
         x = tl.load(
             x_rows + cols * x_col, mask=in_cols, other=0.0, eviction_policy="evict_first"
@@ -308,7 +309,8 @@ def _plan(call: Call) -> Launch:
     """Kernel, config and grid for one set of shapes, strides and dtypes."""
     rows = call.axes(("M",), limit=3)
     cols = call.axes(("N",), limit=1)
-    width = next_power_of_2(cols.total)
+    columns = cols.total
+    width = next_power_of_2(columns)
 
     def block_time(config: Config) -> float:
         work = Work(reads=1, writes=0.5, flops=9, special=1, joins=2, held_wide=2)
@@ -329,7 +331,7 @@ def _plan(call: Call) -> Launch:
             held=1.125,
             held_wide=2.25,
         )
-        return loop_cost(config, call.target, work, call.element_size, rows.total, cols.total)
+        return loop_cost(config, call.target, work, call.element_size, rows.total, columns)
 
     loop = least(call, LOOP_CONFIGS, loop_time)
     if call.takes("block", block <= loop):
@@ -352,14 +354,24 @@ def _plan(call: Call) -> Launch:
                     *rows.strides("scale"),
                 ),
                 params=("eps",),
-                constants={"BLOCK_M": block_m, "BLOCK_N": width},
+                constants={
+                    "BLOCK_M": block_m,
+                    "BLOCK_N": width,
+                    "EVEN_M": rows.total % block_m == 0,
+                    "EVEN_N": columns == width,
+                },
                 config=config,
             )
         )
 
     config = call.choose(LOOP_CONFIGS, loop_time)
     vector = max(1, 16 // call.element_size)
-    lanes = {"LANES": config["TILE"] // vector, "VECTOR": vector, "STAGES": config["num_stages"]}
+    lanes = {
+        "LANES": config["TILE"] // vector,
+        "VECTOR": vector,
+        "STAGES": config["num_stages"],
+        "EVEN": columns % config["TILE"] == 0,
+    }
     return Launch(
         Step(
             _rmsnorm_quant_fp8_loop,

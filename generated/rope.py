@@ -2,7 +2,7 @@
 
 This is the layout of Llama and GPT-NeoX; row p of cos and sin belongs to position p.
 
-Built by tilegen 0.1.0 from specs/rope.py (spec 50562790, templates 68306224).
+Built by tilegen 0.1.0 from specs/rope.py (spec 50562790, templates bc4c8be6).
 Rebuild with `tilegen build`; edits are overwritten.
 
 Traffic: 4*B*D*H*S*e + B*S*i + 2*D*e*Min(P, B*S) bytes (e: bytes of an element, i: bytes of an index)
@@ -25,6 +25,7 @@ from ._runtime import (
     Step,
     Variant,
     Work,
+    below,
     by_class,
     cdiv,
     flat_cost,
@@ -102,6 +103,8 @@ def _rope_tiled(
     out_stride_Two,
     BLOCK_0: tl.constexpr,
     BLOCK_1: tl.constexpr,
+    EVEN_0: tl.constexpr,
+    EVEN_1: tl.constexpr,
     INT: tl.constexpr,
     FLOAT: tl.constexpr,
 ):
@@ -111,8 +114,8 @@ def _rope_tiled(
     tiles_0 = tl.cdiv(H, BLOCK_0)
     d = (tile % tiles_1) * BLOCK_1 + tl.arange(0, BLOCK_1)[None, :]
     h = (tile // tiles_1 % tiles_0) * BLOCK_0 + tl.arange(0, BLOCK_0)[:, None]
-    in_d = d < D
-    in_h = h < H
+    in_d = below(d, D, EVEN_1)
+    in_h = below(h, H, EVEN_0)
     b_s = tile // tiles_1 // tiles_0 + tl.zeros((1, 1), INT)
     b_s_1 = b_s % SIZE_B_S_1
     b_s_0 = b_s // SIZE_B_S_1
@@ -190,7 +193,12 @@ def _plan(call: Call) -> Launch:
                 axes_2.strides("out")[0],
                 call.stride("out", "Two"),
             ),
-            constants={"BLOCK_0": block_0, "BLOCK_1": block_1},
+            constants={
+                "BLOCK_0": block_0,
+                "BLOCK_1": block_1,
+                "EVEN_0": height % block_0 == 0,
+                "EVEN_1": length % block_1 == 0,
+            },
             config=config,
         )
     )

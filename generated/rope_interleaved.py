@@ -2,7 +2,7 @@
 
 Row p of cos and sin belongs to position p.
 
-Built by tilegen 0.1.0 from specs/rope_interleaved.py (spec d00b7186, templates 68306224).
+Built by tilegen 0.1.0 from specs/rope_interleaved.py (spec d00b7186, templates bc4c8be6).
 Rebuild with `tilegen build`; edits are overwritten.
 
 Traffic: 4*B*D*H*S*e + B*S*i + 2*D*e*Min(P, B*S) bytes (e: bytes of an element, i: bytes of an index)
@@ -25,6 +25,7 @@ from ._runtime import (
     Step,
     Variant,
     Work,
+    below,
     by_class,
     cdiv,
     flat_cost,
@@ -105,6 +106,8 @@ def _rope_interleaved_tiled(
     out_H,
     BLOCK_0: tl.constexpr,
     BLOCK_1: tl.constexpr,
+    EVEN_0: tl.constexpr,
+    EVEN_1: tl.constexpr,
     INT: tl.constexpr,
     FLOAT: tl.constexpr,
 ):
@@ -114,8 +117,8 @@ def _rope_interleaved_tiled(
     tiles_0 = tl.cdiv(H, BLOCK_0)
     d = (tile % tiles_1) * BLOCK_1 + tl.arange(0, BLOCK_1)[None, :]
     h = (tile // tiles_1 % tiles_0) * BLOCK_0 + tl.arange(0, BLOCK_0)[:, None]
-    in_d = d < D
-    in_h = h < H
+    in_d = below(d, D, EVEN_1)
+    in_h = below(h, H, EVEN_0)
     b_s = tile // tiles_1 // tiles_0 + tl.zeros((1, 1), INT)
     b_s_1 = b_s % SIZE_B_S_1
     b_s_0 = b_s // SIZE_B_S_1
@@ -192,7 +195,12 @@ def _plan(call: Call) -> Launch:
                 *axes_0.strides("out"),
                 axes_1.strides("out")[0],
             ),
-            constants={"BLOCK_0": block_0, "BLOCK_1": block_1},
+            constants={
+                "BLOCK_0": block_0,
+                "BLOCK_1": block_1,
+                "EVEN_0": height % block_0 == 0,
+                "EVEN_1": length % block_1 == 0,
+            },
             config=config,
         )
     )

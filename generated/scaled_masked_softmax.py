@@ -2,7 +2,7 @@
 
 The causal mask is aligned bottom-right: the last query sees every key.
 
-Built by tilegen 0.1.0 from specs/scaled_masked_softmax.py (spec f6320ef9, templates 68306224).
+Built by tilegen 0.1.0 from specs/scaled_masked_softmax.py (spec f6320ef9, templates bc4c8be6).
 Rebuild with `tilegen build`; edits are overwritten.
 
 Traffic: 2*B*H*S*T*e bytes (e: bytes of an element)
@@ -26,6 +26,7 @@ from ._runtime import (
     Step,
     Variant,
     Work,
+    below,
     block_cost,
     by_class,
     cdiv,
@@ -45,12 +46,12 @@ from ._runtime import (
 )
 
 _BLOCK_1 = (
-    Config(TILE=1024, num_warps=4),  # at most 32 B shared
-    Config(TILE=2048, num_warps=2),  # at most 64 B shared
-    Config(TILE=4096, num_warps=2),  # at most 128 B shared
-    Config(TILE=4096, num_warps=8),  # at most 128 B shared
-    Config(TILE=8192, num_warps=4),  # at most 256 B shared
-    Config(TILE=16384, num_warps=8),  # at most 512 B shared
+    Config(TILE=1024, num_warps=4),  # at most 64 B shared
+    Config(TILE=2048, num_warps=2),  # at most 128 B shared
+    Config(TILE=4096, num_warps=2),  # at most 256 B shared
+    Config(TILE=4096, num_warps=8),  # at most 256 B shared
+    Config(TILE=8192, num_warps=4),  # at most 512 B shared
+    Config(TILE=16384, num_warps=8),  # at most 1024 B shared
 )
 _BLOCK_2 = (
     Config(TILE=1024, num_warps=1),  # at most 128 B shared
@@ -61,27 +62,19 @@ _BLOCK_2 = (
     Config(TILE=8192, num_warps=8),  # at most 1024 B shared
 )
 _BLOCK_3 = (
-    Config(TILE=1024, num_warps=1),  # at most 8 B shared
-    Config(TILE=4096, num_warps=4),  # at most 32 B shared
-    Config(TILE=4096, num_warps=8),  # at most 32 B shared
-    Config(TILE=8192, num_warps=8),  # at most 64 B shared
-    Config(TILE=16384, num_warps=4),  # at most 128 B shared
-    Config(TILE=16384, num_warps=8),  # at most 128 B shared
+    Config(TILE=1024, num_warps=1),  # at most 16 B shared
+    Config(TILE=4096, num_warps=4),  # at most 64 B shared
+    Config(TILE=4096, num_warps=8),  # at most 64 B shared
+    Config(TILE=8192, num_warps=8),  # at most 128 B shared
+    Config(TILE=16384, num_warps=4),  # at most 256 B shared
+    Config(TILE=32768, num_warps=8),  # at most 512 B shared
 )
 #: Whole rows in registers, TILE elements to a program; by architecture class and element size in bytes.
 BLOCK_CONFIGS = by_class(
-    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2), _BLOCK_1),
-    (
-        ("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120", "gfx90a", "gfx942", "gfx950"),
-        (4,),
-        _BLOCK_1,
-    ),
-    (
-        ("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120", "gfx90a", "gfx942", "gfx950"),
-        (8,),
-        _BLOCK_2,
-    ),
-    (("gfx90a", "gfx942", "gfx950"), (1, 2), _BLOCK_3),
+    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2, 4), _BLOCK_1),
+    (("gfx90a", "gfx942", "gfx950"), (8,), _BLOCK_1),
+    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _BLOCK_2),
+    (("gfx90a", "gfx942", "gfx950"), (1, 2, 4), _BLOCK_3),
 )
 
 _LOOP_1 = (
@@ -120,8 +113,8 @@ _LOOP_5 = (
     Config(TILE=2048, num_warps=4, num_stages=1),  # at most 8192 B shared
     Config(TILE=2048, num_warps=4, num_stages=2),  # 32768 B shared
     Config(TILE=2048, num_warps=8, num_stages=1),  # at most 8192 B shared
-    Config(TILE=2048, num_warps=8, num_stages=2),  # 32768 B shared
     Config(TILE=4096, num_warps=8, num_stages=1),  # at most 16384 B shared
+    Config(TILE=4096, num_warps=16, num_stages=2),  # 65536 B shared
     Config(TILE=8192, num_warps=8, num_stages=1),  # at most 32768 B shared
 )
 #: Sweeps over one row, TILE elements at a time; by architecture class and element size in bytes.
@@ -153,14 +146,16 @@ def _scaled_masked_softmax_block(
     scale,
     BLOCK_M: tl.constexpr,
     BLOCK_N: tl.constexpr,
+    EVEN_M: tl.constexpr,
+    EVEN_N: tl.constexpr,
     INT: tl.constexpr,
     FLOAT: tl.constexpr,
 ):
     """A program holds BLOCK_M whole rows in registers."""
     rows = tl.program_id(0).to(INT) * BLOCK_M + tl.arange(0, BLOCK_M)[:, None]
     cols = tl.arange(0, BLOCK_N)[None, :]
-    in_cols = cols < T
-    in_rows = rows < ROWS
+    in_cols = below(cols, T, EVEN_N)
+    in_rows = below(rows, ROWS, EVEN_M)
     row_2 = rows % ROWS_2
     row_1 = rows // ROWS_2 % ROWS_1
     row_0 = rows // ROWS_2 // ROWS_1
@@ -204,6 +199,7 @@ def _scaled_masked_softmax_loop(
     LANES: tl.constexpr,
     VECTOR: tl.constexpr,
     STAGES: tl.constexpr,
+    EVEN: tl.constexpr,
     INT: tl.constexpr,
     FLOAT: tl.constexpr,
 ):
@@ -221,12 +217,12 @@ def _scaled_masked_softmax_loop(
     top = tl.full((LANES, 1), -3.4028234663852886e38, FLOAT)
     total = tl.full((LANES, 1), 0.0, FLOAT)
     cols = lane
-    in_cols = cols < T
+    in_cols = below(cols, T, EVEN)
     next_x = tl.load(x_rows + cols * x_col, mask=in_cols, other=0.0, eviction_policy="evict_last")
 
     for start in tl.range(0, T, LANES * VECTOR, num_stages=STAGES):
         cols = start + lane
-        in_cols = cols < T
+        in_cols = below(cols, T, EVEN)
         x = next_x.to(FLOAT)
 
         next_cols = cols + LANES * VECTOR
@@ -246,7 +242,7 @@ def _scaled_masked_softmax_loop(
 
     for start in tl.range(0, T, LANES * VECTOR, num_stages=STAGES):
         cols = start + lane
-        in_cols = cols < T
+        in_cols = below(cols, T, EVEN)
 
         x = tl.load(
             x_rows + cols * x_col, mask=in_cols, other=0.0, eviction_policy="evict_first"
@@ -277,6 +273,7 @@ def _scaled_masked_softmax_partial(
     LANES: tl.constexpr,
     VECTOR: tl.constexpr,
     STAGES: tl.constexpr,
+    EVEN: tl.constexpr,
     SPLITS: tl.constexpr,
     CHUNK: tl.constexpr,
     INT: tl.constexpr,
@@ -298,7 +295,7 @@ def _scaled_masked_softmax_partial(
     total = tl.full((LANES, 1), 0.0, FLOAT)
     for start in tl.range(split * CHUNK, stop, LANES * VECTOR, num_stages=STAGES):
         cols = start + lane
-        in_cols = cols < stop
+        in_cols = below(cols, stop, EVEN)
 
         x = tl.load(x_rows + cols * x_col, mask=in_cols, other=0.0).to(FLOAT)
         # score = x * scale
@@ -333,6 +330,7 @@ def _scaled_masked_softmax_finish(
     LANES: tl.constexpr,
     VECTOR: tl.constexpr,
     STAGES: tl.constexpr,
+    EVEN: tl.constexpr,
     SPLITS: tl.constexpr,
     CHUNK: tl.constexpr,
     BLOCK_S: tl.constexpr,
@@ -364,7 +362,7 @@ def _scaled_masked_softmax_finish(
 
     for start in tl.range(split * CHUNK, stop, LANES * VECTOR, num_stages=STAGES):
         cols = start + lane
-        in_cols = cols < stop
+        in_cols = below(cols, stop, EVEN)
 
         x = tl.load(x_rows + cols * x_col, mask=in_cols, other=0.0).to(FLOAT)
         # score = x * scale
@@ -397,14 +395,16 @@ def _scaled_masked_softmax_causal_block(
     scale,
     BLOCK_M: tl.constexpr,
     BLOCK_N: tl.constexpr,
+    EVEN_M: tl.constexpr,
+    EVEN_N: tl.constexpr,
     INT: tl.constexpr,
     FLOAT: tl.constexpr,
 ):
     """A program holds BLOCK_M whole rows in registers."""
     rows = tl.program_id(0).to(INT) * BLOCK_M + tl.arange(0, BLOCK_M)[:, None]
     cols = tl.arange(0, BLOCK_N)[None, :]
-    in_cols = cols < T
-    in_rows = rows < ROWS
+    in_cols = below(cols, T, EVEN_N)
+    in_rows = below(rows, ROWS, EVEN_M)
     row_2 = rows % ROWS_2
     row_1 = rows // ROWS_2 % ROWS_1
     row_0 = rows // ROWS_2 // ROWS_1
@@ -452,6 +452,7 @@ def _scaled_masked_softmax_causal_loop(
     LANES: tl.constexpr,
     VECTOR: tl.constexpr,
     STAGES: tl.constexpr,
+    EVEN: tl.constexpr,
     INT: tl.constexpr,
     FLOAT: tl.constexpr,
 ):
@@ -469,12 +470,12 @@ def _scaled_masked_softmax_causal_loop(
     top = tl.full((LANES, 1), -3.4028234663852886e38, FLOAT)
     total = tl.full((LANES, 1), 0.0, FLOAT)
     cols = lane
-    in_cols = cols < T
+    in_cols = below(cols, T, EVEN)
     next_x = tl.load(x_rows + cols * x_col, mask=in_cols, other=0.0, eviction_policy="evict_last")
 
     for start in tl.range(0, T, LANES * VECTOR, num_stages=STAGES):
         cols = start + lane
-        in_cols = cols < T
+        in_cols = below(cols, T, EVEN)
         x = next_x.to(FLOAT)
 
         next_cols = cols + LANES * VECTOR
@@ -498,7 +499,7 @@ def _scaled_masked_softmax_causal_loop(
 
     for start in tl.range(0, T, LANES * VECTOR, num_stages=STAGES):
         cols = start + lane
-        in_cols = cols < T
+        in_cols = below(cols, T, EVEN)
 
         visible = cols <= (rows % S) + T - S
         x = tl.load(
@@ -534,6 +535,7 @@ def _scaled_masked_softmax_causal_partial(
     LANES: tl.constexpr,
     VECTOR: tl.constexpr,
     STAGES: tl.constexpr,
+    EVEN: tl.constexpr,
     SPLITS: tl.constexpr,
     CHUNK: tl.constexpr,
     INT: tl.constexpr,
@@ -555,7 +557,7 @@ def _scaled_masked_softmax_causal_partial(
     total = tl.full((LANES, 1), 0.0, FLOAT)
     for start in tl.range(split * CHUNK, stop, LANES * VECTOR, num_stages=STAGES):
         cols = start + lane
-        in_cols = cols < stop
+        in_cols = below(cols, stop, EVEN)
 
         # visible = index(T) <= index(S) + size(T) - size(S) if causal else None
         visible = cols <= (rows % S) + T - S
@@ -595,6 +597,7 @@ def _scaled_masked_softmax_causal_finish(
     LANES: tl.constexpr,
     VECTOR: tl.constexpr,
     STAGES: tl.constexpr,
+    EVEN: tl.constexpr,
     SPLITS: tl.constexpr,
     CHUNK: tl.constexpr,
     BLOCK_S: tl.constexpr,
@@ -626,7 +629,7 @@ def _scaled_masked_softmax_causal_finish(
 
     for start in tl.range(split * CHUNK, stop, LANES * VECTOR, num_stages=STAGES):
         cols = start + lane
-        in_cols = cols < stop
+        in_cols = below(cols, stop, EVEN)
 
         # visible = index(T) <= index(S) + size(T) - size(S) if causal else None
         visible = cols <= (rows % S) + T - S
@@ -668,14 +671,16 @@ def _scaled_masked_softmax_mask_block(
     scale,
     BLOCK_M: tl.constexpr,
     BLOCK_N: tl.constexpr,
+    EVEN_M: tl.constexpr,
+    EVEN_N: tl.constexpr,
     INT: tl.constexpr,
     FLOAT: tl.constexpr,
 ):
     """A program holds BLOCK_M whole rows in registers."""
     rows = tl.program_id(0).to(INT) * BLOCK_M + tl.arange(0, BLOCK_M)[:, None]
     cols = tl.arange(0, BLOCK_N)[None, :]
-    in_cols = cols < T
-    in_rows = rows < ROWS
+    in_cols = below(cols, T, EVEN_N)
+    in_rows = below(rows, ROWS, EVEN_M)
     row_2 = rows % ROWS_2
     row_1 = rows // ROWS_2 % ROWS_1
     row_0 = rows // ROWS_2 // ROWS_1
@@ -730,6 +735,7 @@ def _scaled_masked_softmax_mask_loop(
     LANES: tl.constexpr,
     VECTOR: tl.constexpr,
     STAGES: tl.constexpr,
+    EVEN: tl.constexpr,
     INT: tl.constexpr,
     FLOAT: tl.constexpr,
 ):
@@ -748,7 +754,7 @@ def _scaled_masked_softmax_mask_loop(
     top = tl.full((LANES, 1), -3.4028234663852886e38, FLOAT)
     total = tl.full((LANES, 1), 0.0, FLOAT)
     cols = lane
-    in_cols = cols < T
+    in_cols = below(cols, T, EVEN)
     next_x = tl.load(x_rows + cols * x_col, mask=in_cols, other=0.0, eviction_policy="evict_last")
     next_mask = tl.load(
         mask_rows + cols * mask_col, mask=in_cols, other=float("-inf"), eviction_policy="evict_last"
@@ -756,7 +762,7 @@ def _scaled_masked_softmax_mask_loop(
 
     for start in tl.range(0, T, LANES * VECTOR, num_stages=STAGES):
         cols = start + lane
-        in_cols = cols < T
+        in_cols = below(cols, T, EVEN)
         x = next_x.to(FLOAT)
         mask = next_mask.to(FLOAT)
 
@@ -785,7 +791,7 @@ def _scaled_masked_softmax_mask_loop(
 
     for start in tl.range(0, T, LANES * VECTOR, num_stages=STAGES):
         cols = start + lane
-        in_cols = cols < T
+        in_cols = below(cols, T, EVEN)
 
         x = tl.load(
             x_rows + cols * x_col, mask=in_cols, other=0.0, eviction_policy="evict_first"
@@ -828,6 +834,7 @@ def _scaled_masked_softmax_mask_partial(
     LANES: tl.constexpr,
     VECTOR: tl.constexpr,
     STAGES: tl.constexpr,
+    EVEN: tl.constexpr,
     SPLITS: tl.constexpr,
     CHUNK: tl.constexpr,
     INT: tl.constexpr,
@@ -850,7 +857,7 @@ def _scaled_masked_softmax_mask_partial(
     total = tl.full((LANES, 1), 0.0, FLOAT)
     for start in tl.range(split * CHUNK, stop, LANES * VECTOR, num_stages=STAGES):
         cols = start + lane
-        in_cols = cols < stop
+        in_cols = below(cols, stop, EVEN)
 
         x = tl.load(x_rows + cols * x_col, mask=in_cols, other=0.0).to(FLOAT)
         # score = x * scale
@@ -893,6 +900,7 @@ def _scaled_masked_softmax_mask_finish(
     LANES: tl.constexpr,
     VECTOR: tl.constexpr,
     STAGES: tl.constexpr,
+    EVEN: tl.constexpr,
     SPLITS: tl.constexpr,
     CHUNK: tl.constexpr,
     BLOCK_S: tl.constexpr,
@@ -925,7 +933,7 @@ def _scaled_masked_softmax_mask_finish(
 
     for start in tl.range(split * CHUNK, stop, LANES * VECTOR, num_stages=STAGES):
         cols = start + lane
-        in_cols = cols < stop
+        in_cols = below(cols, stop, EVEN)
 
         x = tl.load(x_rows + cols * x_col, mask=in_cols, other=0.0).to(FLOAT)
         # score = x * scale
@@ -966,14 +974,16 @@ def _scaled_masked_softmax_mask_causal_block(
     scale,
     BLOCK_M: tl.constexpr,
     BLOCK_N: tl.constexpr,
+    EVEN_M: tl.constexpr,
+    EVEN_N: tl.constexpr,
     INT: tl.constexpr,
     FLOAT: tl.constexpr,
 ):
     """A program holds BLOCK_M whole rows in registers."""
     rows = tl.program_id(0).to(INT) * BLOCK_M + tl.arange(0, BLOCK_M)[:, None]
     cols = tl.arange(0, BLOCK_N)[None, :]
-    in_cols = cols < T
-    in_rows = rows < ROWS
+    in_cols = below(cols, T, EVEN_N)
+    in_rows = below(rows, ROWS, EVEN_M)
     row_2 = rows % ROWS_2
     row_1 = rows // ROWS_2 % ROWS_1
     row_0 = rows // ROWS_2 // ROWS_1
@@ -1030,6 +1040,7 @@ def _scaled_masked_softmax_mask_causal_loop(
     LANES: tl.constexpr,
     VECTOR: tl.constexpr,
     STAGES: tl.constexpr,
+    EVEN: tl.constexpr,
     INT: tl.constexpr,
     FLOAT: tl.constexpr,
 ):
@@ -1048,7 +1059,7 @@ def _scaled_masked_softmax_mask_causal_loop(
     top = tl.full((LANES, 1), -3.4028234663852886e38, FLOAT)
     total = tl.full((LANES, 1), 0.0, FLOAT)
     cols = lane
-    in_cols = cols < T
+    in_cols = below(cols, T, EVEN)
     next_x = tl.load(x_rows + cols * x_col, mask=in_cols, other=0.0, eviction_policy="evict_last")
     next_mask = tl.load(
         mask_rows + cols * mask_col, mask=in_cols, other=0.0, eviction_policy="evict_last"
@@ -1056,7 +1067,7 @@ def _scaled_masked_softmax_mask_causal_loop(
 
     for start in tl.range(0, T, LANES * VECTOR, num_stages=STAGES):
         cols = start + lane
-        in_cols = cols < T
+        in_cols = below(cols, T, EVEN)
         x = next_x.to(FLOAT)
         mask = next_mask.to(FLOAT)
 
@@ -1086,7 +1097,7 @@ def _scaled_masked_softmax_mask_causal_loop(
 
     for start in tl.range(0, T, LANES * VECTOR, num_stages=STAGES):
         cols = start + lane
-        in_cols = cols < T
+        in_cols = below(cols, T, EVEN)
 
         visible = cols <= (rows % S) + T - S
         x = tl.load(
@@ -1131,6 +1142,7 @@ def _scaled_masked_softmax_mask_causal_partial(
     LANES: tl.constexpr,
     VECTOR: tl.constexpr,
     STAGES: tl.constexpr,
+    EVEN: tl.constexpr,
     SPLITS: tl.constexpr,
     CHUNK: tl.constexpr,
     INT: tl.constexpr,
@@ -1153,7 +1165,7 @@ def _scaled_masked_softmax_mask_causal_partial(
     total = tl.full((LANES, 1), 0.0, FLOAT)
     for start in tl.range(split * CHUNK, stop, LANES * VECTOR, num_stages=STAGES):
         cols = start + lane
-        in_cols = cols < stop
+        in_cols = below(cols, stop, EVEN)
 
         # visible = index(T) <= index(S) + size(T) - size(S) if causal else None
         visible = cols <= (rows % S) + T - S
@@ -1201,6 +1213,7 @@ def _scaled_masked_softmax_mask_causal_finish(
     LANES: tl.constexpr,
     VECTOR: tl.constexpr,
     STAGES: tl.constexpr,
+    EVEN: tl.constexpr,
     SPLITS: tl.constexpr,
     CHUNK: tl.constexpr,
     BLOCK_S: tl.constexpr,
@@ -1233,7 +1246,7 @@ def _scaled_masked_softmax_mask_causal_finish(
 
     for start in tl.range(split * CHUNK, stop, LANES * VECTOR, num_stages=STAGES):
         cols = start + lane
-        in_cols = cols < stop
+        in_cols = below(cols, stop, EVEN)
 
         # visible = index(T) <= index(S) + size(T) - size(S) if causal else None
         visible = cols <= (rows % S) + T - S
@@ -1258,7 +1271,8 @@ def _plan(call: Call) -> Launch:
     """Kernel, config and grid for one set of shapes, strides and dtypes."""
     rows = call.axes(("B", "H", "S"), limit=3)
     cols = call.axes(("T",), limit=1)
-    width = next_power_of_2(cols.total)
+    columns = cols.total
+    width = next_power_of_2(columns)
 
     def block_time(config: Config) -> float:
         work = Work(reads=1, writes=1, flops=6, special=1, joins=2)
@@ -1279,7 +1293,7 @@ def _plan(call: Call) -> Launch:
             held=2.25,
             held_wide=3.5,
         )
-        return loop_cost(config, call.target, work, call.element_size, rows.total, cols.total)
+        return loop_cost(config, call.target, work, call.element_size, rows.total, columns)
 
     loop = least(call, LOOP_CONFIGS, loop_time)
 
@@ -1295,17 +1309,18 @@ def _plan(call: Call) -> Launch:
             held=1.25,
             held_wide=1.5,
         )
-        return split_cost(config, call.target, work, call.element_size, rows.total, cols.total)
+        return split_cost(config, call.target, work, call.element_size, rows.total, columns)
 
     split = least(call, LOOP_CONFIGS, split_time)
     if call.takes("split", split < min(block, loop)):
         config = call.choose(LOOP_CONFIGS, split_time)
-        splits, chunk = split_row(call.target, rows.total, cols.total, config["TILE"])
+        splits, chunk = split_row(call.target, rows.total, columns, config["TILE"])
         vector = max(1, 16 // call.element_size)
         lanes = {
             "LANES": config["TILE"] // vector,
             "VECTOR": vector,
             "STAGES": config["num_stages"],
+            "EVEN": columns % config["TILE"] == 0,
         }
         return Launch(
             Step(
@@ -1369,14 +1384,24 @@ def _plan(call: Call) -> Launch:
                     cols.strides("out")[0],
                 ),
                 params=("scale",),
-                constants={"BLOCK_M": block_m, "BLOCK_N": width},
+                constants={
+                    "BLOCK_M": block_m,
+                    "BLOCK_N": width,
+                    "EVEN_M": rows.total % block_m == 0,
+                    "EVEN_N": columns == width,
+                },
                 config=config,
             )
         )
 
     config = call.choose(LOOP_CONFIGS, loop_time)
     vector = max(1, 16 // call.element_size)
-    lanes = {"LANES": config["TILE"] // vector, "VECTOR": vector, "STAGES": config["num_stages"]}
+    lanes = {
+        "LANES": config["TILE"] // vector,
+        "VECTOR": vector,
+        "STAGES": config["num_stages"],
+        "EVEN": columns % config["TILE"] == 0,
+    }
     return Launch(
         Step(
             _scaled_masked_softmax_loop,
@@ -1402,7 +1427,8 @@ def _plan_causal(call: Call) -> Launch:
     """Kernel, config and grid for one set of shapes, strides and dtypes."""
     rows = call.axes(("B", "H", "S"), limit=3)
     cols = call.axes(("T",), limit=1)
-    width = next_power_of_2(cols.total)
+    columns = cols.total
+    width = next_power_of_2(columns)
 
     def block_time(config: Config) -> float:
         work = Work(reads=1, writes=1, flops=8, special=1, joins=2)
@@ -1423,7 +1449,7 @@ def _plan_causal(call: Call) -> Launch:
             held=2.25,
             held_wide=3.5,
         )
-        return loop_cost(config, call.target, work, call.element_size, rows.total, cols.total)
+        return loop_cost(config, call.target, work, call.element_size, rows.total, columns)
 
     loop = least(call, LOOP_CONFIGS, loop_time)
 
@@ -1439,17 +1465,18 @@ def _plan_causal(call: Call) -> Launch:
             held=1.25,
             held_wide=1.5,
         )
-        return split_cost(config, call.target, work, call.element_size, rows.total, cols.total)
+        return split_cost(config, call.target, work, call.element_size, rows.total, columns)
 
     split = least(call, LOOP_CONFIGS, split_time)
     if call.takes("split", split < min(block, loop)):
         config = call.choose(LOOP_CONFIGS, split_time)
-        splits, chunk = split_row(call.target, rows.total, cols.total, config["TILE"])
+        splits, chunk = split_row(call.target, rows.total, columns, config["TILE"])
         vector = max(1, 16 // call.element_size)
         lanes = {
             "LANES": config["TILE"] // vector,
             "VECTOR": vector,
             "STAGES": config["num_stages"],
+            "EVEN": columns % config["TILE"] == 0,
         }
         return Launch(
             Step(
@@ -1516,14 +1543,24 @@ def _plan_causal(call: Call) -> Launch:
                     cols.strides("out")[0],
                 ),
                 params=("scale",),
-                constants={"BLOCK_M": block_m, "BLOCK_N": width},
+                constants={
+                    "BLOCK_M": block_m,
+                    "BLOCK_N": width,
+                    "EVEN_M": rows.total % block_m == 0,
+                    "EVEN_N": columns == width,
+                },
                 config=config,
             )
         )
 
     config = call.choose(LOOP_CONFIGS, loop_time)
     vector = max(1, 16 // call.element_size)
-    lanes = {"LANES": config["TILE"] // vector, "VECTOR": vector, "STAGES": config["num_stages"]}
+    lanes = {
+        "LANES": config["TILE"] // vector,
+        "VECTOR": vector,
+        "STAGES": config["num_stages"],
+        "EVEN": columns % config["TILE"] == 0,
+    }
     return Launch(
         Step(
             _scaled_masked_softmax_causal_loop,
@@ -1550,7 +1587,8 @@ def _plan_mask(call: Call) -> Launch:
     """Kernel, config and grid for one set of shapes, strides and dtypes."""
     rows = call.axes(("B", "H", "S"), limit=3)
     cols = call.axes(("T",), limit=1)
-    width = next_power_of_2(cols.total)
+    columns = cols.total
+    width = next_power_of_2(columns)
 
     def block_time(config: Config) -> float:
         work = Work(reads=2, writes=1, flops=7, special=1, joins=2, held=2, held_wide=2)
@@ -1572,7 +1610,7 @@ def _plan_mask(call: Call) -> Launch:
             held=3.75,
             held_wide=5.5,
         )
-        return loop_cost(config, call.target, work, call.element_size, rows.total, cols.total)
+        return loop_cost(config, call.target, work, call.element_size, rows.total, columns)
 
     loop = least(call, LOOP_CONFIGS, loop_time)
 
@@ -1589,17 +1627,18 @@ def _plan_mask(call: Call) -> Launch:
             held=2.25,
             held_wide=2.5,
         )
-        return split_cost(config, call.target, work, call.element_size, rows.total, cols.total)
+        return split_cost(config, call.target, work, call.element_size, rows.total, columns)
 
     split = least(call, LOOP_CONFIGS, split_time)
     if call.takes("split", split < min(block, loop)):
         config = call.choose(LOOP_CONFIGS, split_time)
-        splits, chunk = split_row(call.target, rows.total, cols.total, config["TILE"])
+        splits, chunk = split_row(call.target, rows.total, columns, config["TILE"])
         vector = max(1, 16 // call.element_size)
         lanes = {
             "LANES": config["TILE"] // vector,
             "VECTOR": vector,
             "STAGES": config["num_stages"],
+            "EVEN": columns % config["TILE"] == 0,
         }
         return Launch(
             Step(
@@ -1669,14 +1708,24 @@ def _plan_mask(call: Call) -> Launch:
                     cols.strides("out")[0],
                 ),
                 params=("scale",),
-                constants={"BLOCK_M": block_m, "BLOCK_N": width},
+                constants={
+                    "BLOCK_M": block_m,
+                    "BLOCK_N": width,
+                    "EVEN_M": rows.total % block_m == 0,
+                    "EVEN_N": columns == width,
+                },
                 config=config,
             )
         )
 
     config = call.choose(LOOP_CONFIGS, loop_time)
     vector = max(1, 16 // call.element_size)
-    lanes = {"LANES": config["TILE"] // vector, "VECTOR": vector, "STAGES": config["num_stages"]}
+    lanes = {
+        "LANES": config["TILE"] // vector,
+        "VECTOR": vector,
+        "STAGES": config["num_stages"],
+        "EVEN": columns % config["TILE"] == 0,
+    }
     return Launch(
         Step(
             _scaled_masked_softmax_mask_loop,
@@ -1704,7 +1753,8 @@ def _plan_mask_causal(call: Call) -> Launch:
     """Kernel, config and grid for one set of shapes, strides and dtypes."""
     rows = call.axes(("B", "H", "S"), limit=3)
     cols = call.axes(("T",), limit=1)
-    width = next_power_of_2(cols.total)
+    columns = cols.total
+    width = next_power_of_2(columns)
 
     def block_time(config: Config) -> float:
         work = Work(reads=2, writes=1, flops=9, special=1, joins=2, held=2, held_wide=2)
@@ -1726,7 +1776,7 @@ def _plan_mask_causal(call: Call) -> Launch:
             held=3.75,
             held_wide=5.5,
         )
-        return loop_cost(config, call.target, work, call.element_size, rows.total, cols.total)
+        return loop_cost(config, call.target, work, call.element_size, rows.total, columns)
 
     loop = least(call, LOOP_CONFIGS, loop_time)
 
@@ -1743,17 +1793,18 @@ def _plan_mask_causal(call: Call) -> Launch:
             held=2.25,
             held_wide=2.5,
         )
-        return split_cost(config, call.target, work, call.element_size, rows.total, cols.total)
+        return split_cost(config, call.target, work, call.element_size, rows.total, columns)
 
     split = least(call, LOOP_CONFIGS, split_time)
     if call.takes("split", split < min(block, loop)):
         config = call.choose(LOOP_CONFIGS, split_time)
-        splits, chunk = split_row(call.target, rows.total, cols.total, config["TILE"])
+        splits, chunk = split_row(call.target, rows.total, columns, config["TILE"])
         vector = max(1, 16 // call.element_size)
         lanes = {
             "LANES": config["TILE"] // vector,
             "VECTOR": vector,
             "STAGES": config["num_stages"],
+            "EVEN": columns % config["TILE"] == 0,
         }
         return Launch(
             Step(
@@ -1826,14 +1877,24 @@ def _plan_mask_causal(call: Call) -> Launch:
                     cols.strides("out")[0],
                 ),
                 params=("scale",),
-                constants={"BLOCK_M": block_m, "BLOCK_N": width},
+                constants={
+                    "BLOCK_M": block_m,
+                    "BLOCK_N": width,
+                    "EVEN_M": rows.total % block_m == 0,
+                    "EVEN_N": columns == width,
+                },
                 config=config,
             )
         )
 
     config = call.choose(LOOP_CONFIGS, loop_time)
     vector = max(1, 16 // call.element_size)
-    lanes = {"LANES": config["TILE"] // vector, "VECTOR": vector, "STAGES": config["num_stages"]}
+    lanes = {
+        "LANES": config["TILE"] // vector,
+        "VECTOR": vector,
+        "STAGES": config["num_stages"],
+        "EVEN": columns % config["TILE"] == 0,
+    }
     return Launch(
         Step(
             _scaled_masked_softmax_mask_causal_loop,

@@ -1,6 +1,6 @@
 """SiLU, also called swish: x gated by its own sigmoid (Elfwing et al., arXiv:1702.03118).
 
-Built by tilegen 0.1.0 from specs/silu.py (spec 9f1c3bed, templates 68306224).
+Built by tilegen 0.1.0 from specs/silu.py (spec 9f1c3bed, templates bc4c8be6).
 Rebuild with `tilegen build`; edits are overwritten.
 
 Traffic: 2*N*e bytes (e: bytes of an element)
@@ -23,6 +23,7 @@ from ._runtime import (
     Step,
     Variant,
     Work,
+    below,
     by_class,
     cdiv,
     flat_cost,
@@ -93,13 +94,14 @@ def _silu_flat(
     out_ptr,
     NUMEL,
     BLOCK: tl.constexpr,
+    EVEN: tl.constexpr,
     INT: tl.constexpr,
     FLOAT: tl.constexpr,
 ):
     """A program computes BLOCK neighbouring elements of contiguous tensors."""
     start = tl.program_id(0).to(INT) * BLOCK
     offsets = start + tl.arange(0, BLOCK)
-    inside = offsets < NUMEL
+    inside = below(offsets, NUMEL, EVEN)
 
     x = tl.load(x_ptr + offsets, mask=inside, other=0.0).to(FLOAT)
     # return x * sigmoid(x)
@@ -124,6 +126,8 @@ def _silu_tiled(
     out_3,
     BLOCK_0: tl.constexpr,
     BLOCK_1: tl.constexpr,
+    EVEN_0: tl.constexpr,
+    EVEN_1: tl.constexpr,
     INT: tl.constexpr,
     FLOAT: tl.constexpr,
 ):
@@ -136,7 +140,7 @@ def _silu_tiled(
     outer = tile // tiles_3 // tiles_2
     axis_1 = outer % SIZE_1
     axis_0 = outer // SIZE_1
-    inside = (axis_2 < SIZE_2) & (axis_3 < SIZE_3)
+    inside = below(axis_2, SIZE_2, EVEN_0) & below(axis_3, SIZE_3, EVEN_1)
     x_axes = x_ptr + axis_0 * x_0 + axis_1 * x_1
     out_axes = out_ptr + axis_0 * out_0 + axis_1 * out_1
 
@@ -166,7 +170,7 @@ def _plan(call: Call) -> Launch:
                 grid=(cdiv(axes.total, block),),
                 tensors=("x", "out"),
                 integers=(axes.total,),
-                constants={"BLOCK": block},
+                constants={"BLOCK": block, "EVEN": axes.total % block == 0},
                 config=config,
             )
         )
@@ -188,7 +192,12 @@ def _plan(call: Call) -> Launch:
             grid=(outer * tiles,),
             tensors=("x", "out"),
             integers=(*axes.sizes, *axes.strides("x"), *axes.strides("out")),
-            constants={"BLOCK_0": block_0, "BLOCK_1": block_1},
+            constants={
+                "BLOCK_0": block_0,
+                "BLOCK_1": block_1,
+                "EVEN_0": height % block_0 == 0,
+                "EVEN_1": length % block_1 == 0,
+            },
             config=config,
         )
     )

@@ -2,7 +2,7 @@
 
 gate and up may be the halves of one tensor: strides are free.
 
-Built by tilegen 0.1.0 from specs/swiglu.py (spec b6209388, templates 68306224).
+Built by tilegen 0.1.0 from specs/swiglu.py (spec b6209388, templates bc4c8be6).
 Rebuild with `tilegen build`; edits are overwritten.
 
 Traffic: 3*N*e bytes (e: bytes of an element)
@@ -25,6 +25,7 @@ from ._runtime import (
     Step,
     Variant,
     Work,
+    below,
     by_class,
     cdiv,
     flat_cost,
@@ -96,13 +97,14 @@ def _swiglu_flat(
     out_ptr,
     NUMEL,
     BLOCK: tl.constexpr,
+    EVEN: tl.constexpr,
     INT: tl.constexpr,
     FLOAT: tl.constexpr,
 ):
     """A program computes BLOCK neighbouring elements of contiguous tensors."""
     start = tl.program_id(0).to(INT) * BLOCK
     offsets = start + tl.arange(0, BLOCK)
-    inside = offsets < NUMEL
+    inside = below(offsets, NUMEL, EVEN)
 
     gate = tl.load(gate_ptr + offsets, mask=inside, other=0.0).to(FLOAT)
     up = tl.load(up_ptr + offsets, mask=inside, other=0.0).to(FLOAT)
@@ -135,6 +137,8 @@ def _swiglu_tiled(
     out_3,
     BLOCK_0: tl.constexpr,
     BLOCK_1: tl.constexpr,
+    EVEN_0: tl.constexpr,
+    EVEN_1: tl.constexpr,
     INT: tl.constexpr,
     FLOAT: tl.constexpr,
 ):
@@ -147,7 +151,7 @@ def _swiglu_tiled(
     outer = tile // tiles_3 // tiles_2
     axis_1 = outer % SIZE_1
     axis_0 = outer // SIZE_1
-    inside = (axis_2 < SIZE_2) & (axis_3 < SIZE_3)
+    inside = below(axis_2, SIZE_2, EVEN_0) & below(axis_3, SIZE_3, EVEN_1)
     gate_axes = gate_ptr + axis_0 * gate_0 + axis_1 * gate_1
     up_axes = up_ptr + axis_0 * up_0 + axis_1 * up_1
     out_axes = out_ptr + axis_0 * out_0 + axis_1 * out_1
@@ -179,7 +183,7 @@ def _plan(call: Call) -> Launch:
                 grid=(cdiv(axes.total, block),),
                 tensors=("gate", "up", "out"),
                 integers=(axes.total,),
-                constants={"BLOCK": block},
+                constants={"BLOCK": block, "EVEN": axes.total % block == 0},
                 config=config,
             )
         )
@@ -206,7 +210,12 @@ def _plan(call: Call) -> Launch:
                 *axes.strides("up"),
                 *axes.strides("out"),
             ),
-            constants={"BLOCK_0": block_0, "BLOCK_1": block_1},
+            constants={
+                "BLOCK_0": block_0,
+                "BLOCK_1": block_1,
+                "EVEN_0": height % block_0 == 0,
+                "EVEN_1": length % block_1 == 0,
+            },
             config=config,
         )
     )

@@ -2,7 +2,7 @@
 
 They are those above a threshold found by bisection, and one is drawn by the Gumbel maximum.
 
-Built by tilegen 0.1.0 from specs/top_p_sample.py (spec 23ad1d28, templates 68306224).
+Built by tilegen 0.1.0 from specs/top_p_sample.py (spec 23ad1d28, templates bc4c8be6).
 Rebuild with `tilegen build`; edits are overwritten.
 
 Traffic: M*V*e + M*e + 8*M + i bytes (e: bytes of an element, i: bytes of an index)
@@ -27,6 +27,7 @@ from ._runtime import (
     Variant,
     Work,
     arg_max,
+    below,
     block_cost,
     by_class,
     cdiv,
@@ -61,16 +62,16 @@ _BLOCK_3 = (
     Config(TILE=512, num_warps=1),  # at most 8 B shared
     Config(TILE=1024, num_warps=1),  # at most 16 B shared
     Config(TILE=1024, num_warps=2),  # at most 16 B shared
-    Config(TILE=2048, num_warps=1),  # at most 32 B shared
     Config(TILE=4096, num_warps=8),  # at most 64 B shared
     Config(TILE=16384, num_warps=16),  # at most 256 B shared
+    Config(TILE=32768, num_warps=8),  # at most 512 B shared
 )
 _BLOCK_4 = (
     Config(TILE=512, num_warps=1),  # at most 32 B shared
     Config(TILE=512, num_warps=2),  # at most 32 B shared
     Config(TILE=1024, num_warps=8),  # at most 64 B shared
     Config(TILE=4096, num_warps=16),  # at most 256 B shared
-    Config(TILE=8192, num_warps=4),  # at most 512 B shared
+    Config(TILE=16384, num_warps=8),  # at most 1024 B shared
     Config(TILE=32768, num_warps=16),  # at most 2048 B shared
 )
 #: Whole rows in registers, TILE elements to a program; by architecture class and element size in bytes.
@@ -105,14 +106,16 @@ def _top_p_sample_block(
     temperature,
     BLOCK_M: tl.constexpr,
     BLOCK_N: tl.constexpr,
+    EVEN_M: tl.constexpr,
+    EVEN_N: tl.constexpr,
     INT: tl.constexpr,
     FLOAT: tl.constexpr,
 ):
     """A program holds BLOCK_M whole rows in registers."""
     rows = tl.program_id(0).to(INT) * BLOCK_M + tl.arange(0, BLOCK_M)[:, None]
     cols = tl.arange(0, BLOCK_N)[None, :]
-    in_cols = cols < V
-    in_rows = rows < M
+    in_cols = below(cols, V, EVEN_N)
+    in_rows = below(rows, M, EVEN_M)
     row_2 = rows % ROWS_2
     row_1 = rows // ROWS_2 % ROWS_1
     row_0 = rows // ROWS_2 // ROWS_1
@@ -319,7 +322,8 @@ def _plan(call: Call) -> Launch:
     """Kernel, config and grid for one set of shapes, strides and dtypes."""
     rows = call.axes(("M",), limit=3)
     cols = call.axes(("V",), limit=1)
-    width = next_power_of_2(cols.total)
+    columns = cols.total
+    width = next_power_of_2(columns)
 
     def block_time(config: Config) -> float:
         work = Work(reads=1, writes=0, flops=199, special=4, joins=28, held=3, held_wide=3)
@@ -328,7 +332,7 @@ def _plan(call: Call) -> Launch:
     block = least(call, BLOCK_CONFIGS, block_time)
     if block == float("inf"):
         raise ValueError(
-            f"top_p_sample: a row has {cols.total} columns, {width} when padded to a power of "
+            f"top_p_sample: a row has {columns} columns, {width} when padded to a power of "
             f"two, and no config of BLOCK_CONFIGS holds as many in registers"
         )
     config = call.choose(BLOCK_CONFIGS, block_time)
@@ -348,7 +352,12 @@ def _plan(call: Call) -> Launch:
                 *rows.strides("out"),
             ),
             params=("temperature",),
-            constants={"BLOCK_M": block_m, "BLOCK_N": width},
+            constants={
+                "BLOCK_M": block_m,
+                "BLOCK_N": width,
+                "EVEN_M": rows.total % block_m == 0,
+                "EVEN_N": columns == width,
+            },
             config=config,
         )
     )

@@ -1,6 +1,6 @@
 """Add two tensors of one shape.
 
-Built by tilegen 0.1.0 from specs/vector_add.py (spec 0ff9e01d, templates 68306224).
+Built by tilegen 0.1.0 from specs/vector_add.py (spec 0ff9e01d, templates bc4c8be6).
 Rebuild with `tilegen build`; edits are overwritten.
 
 Traffic: 3*N*e bytes (e: bytes of an element)
@@ -23,6 +23,7 @@ from ._runtime import (
     Step,
     Variant,
     Work,
+    below,
     by_class,
     cdiv,
     flat_cost,
@@ -93,13 +94,14 @@ def _vector_add_flat(
     out_ptr,
     NUMEL,
     BLOCK: tl.constexpr,
+    EVEN: tl.constexpr,
     INT: tl.constexpr,
     FLOAT: tl.constexpr,
 ):
     """A program computes BLOCK neighbouring elements of contiguous tensors."""
     start = tl.program_id(0).to(INT) * BLOCK
     offsets = start + tl.arange(0, BLOCK)
-    inside = offsets < NUMEL
+    inside = below(offsets, NUMEL, EVEN)
 
     x = tl.load(x_ptr + offsets, mask=inside, other=0.0).to(FLOAT)
     y = tl.load(y_ptr + offsets, mask=inside, other=0.0).to(FLOAT)
@@ -130,6 +132,8 @@ def _vector_add_tiled(
     out_3,
     BLOCK_0: tl.constexpr,
     BLOCK_1: tl.constexpr,
+    EVEN_0: tl.constexpr,
+    EVEN_1: tl.constexpr,
     INT: tl.constexpr,
     FLOAT: tl.constexpr,
 ):
@@ -142,7 +146,7 @@ def _vector_add_tiled(
     outer = tile // tiles_3 // tiles_2
     axis_1 = outer % SIZE_1
     axis_0 = outer // SIZE_1
-    inside = (axis_2 < SIZE_2) & (axis_3 < SIZE_3)
+    inside = below(axis_2, SIZE_2, EVEN_0) & below(axis_3, SIZE_3, EVEN_1)
     x_axes = x_ptr + axis_0 * x_0 + axis_1 * x_1
     y_axes = y_ptr + axis_0 * y_0 + axis_1 * y_1
     out_axes = out_ptr + axis_0 * out_0 + axis_1 * out_1
@@ -174,7 +178,7 @@ def _plan(call: Call) -> Launch:
                 grid=(cdiv(axes.total, block),),
                 tensors=("x", "y", "out"),
                 integers=(axes.total,),
-                constants={"BLOCK": block},
+                constants={"BLOCK": block, "EVEN": axes.total % block == 0},
                 config=config,
             )
         )
@@ -196,7 +200,12 @@ def _plan(call: Call) -> Launch:
             grid=(outer * tiles,),
             tensors=("x", "y", "out"),
             integers=(*axes.sizes, *axes.strides("x"), *axes.strides("y"), *axes.strides("out")),
-            constants={"BLOCK_0": block_0, "BLOCK_1": block_1},
+            constants={
+                "BLOCK_0": block_0,
+                "BLOCK_1": block_1,
+                "EVEN_0": height % block_0 == 0,
+                "EVEN_1": length % block_1 == 0,
+            },
             config=config,
         )
     )

@@ -9,7 +9,7 @@ it has there: a bias is a row of the tile, a position of the outer dimensions a 
 from dataclasses import dataclass
 
 from tilegen import errors
-from tilegen.families.layout import Group, Layout
+from tilegen.families.layout import Group, Layout, membership
 from tilegen.families.lower import Comments, LineOf, Lowering, Names
 from tilegen.families.names import taken
 from tilegen.families.program import Argument, Kernel, Program, Schedule, Sweep
@@ -41,23 +41,8 @@ def plan(graph: Graph, suffix: str, line_of: LineOf) -> Program:
 
 
 def _groups(graph: Graph, dims: tuple[str, ...]) -> tuple[tuple[str, ...], ...]:
-    """Neighbouring dimensions that the same tensors have, at most `MOST_AXES` groups."""
-    having: dict[str, set[str]] = {dim: set() for dim in dims}
-    for node in graph.nodes:
-        if node.op == "load":
-            for dim, arg in zip(node.attrs["dims"], node.args, strict=False):
-                if arg.op == "index" and arg.dims == (dim,):
-                    having[dim].add(node.attrs["tensor"])
-    for output in graph.outputs:
-        for dim in output.dims:
-            if dim in having:
-                having[dim].add(output.name)
-    groups: list[tuple[str, ...]] = []
-    for dim in dims:
-        if groups and having[groups[-1][-1]] == having[dim]:
-            groups[-1] += (dim,)
-        else:
-            groups.append((dim,))
+    """Groups of dimensions, the outermost ones together where there are too many."""
+    groups = list(membership(graph, dims))
     while len(groups) > MOST_AXES:
         groups[:2] = [groups[0] + groups[1]]
     return tuple(groups)

@@ -166,3 +166,24 @@ def output_places(output: Output) -> list[tuple[list[tuple[str, Node | None, str
     return [
         ([(dim, None, fixed.get(dim, "")) for dim in output.dims], value) for fixed, value in places
     ]
+
+
+def membership(graph: Graph, dims: tuple[str, ...]) -> tuple[tuple[str, ...], ...]:
+    """Neighbouring dimensions that the same tensors have, group by group."""
+    having: dict[str, set[str]] = {dim: set() for dim in dims}
+    for node in graph.nodes:
+        if node.op == "load":
+            for dim, arg in zip(node.attrs["dims"], node.args, strict=False):
+                if dim in having and arg.op == "index" and arg.dims == (dim,):
+                    having[dim].add(node.attrs["tensor"])
+    for output in graph.outputs:
+        for dim in output.dims:
+            if dim in having:
+                having[dim].add(output.name)
+    groups: list[tuple[str, ...]] = []
+    for dim in dims:
+        if groups and having[groups[-1][-1]] == having[dim]:
+            groups[-1] += (dim,)
+        else:
+            groups.append((dim,))
+    return tuple(groups)

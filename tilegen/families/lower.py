@@ -253,8 +253,7 @@ class Lowering:
             return monoid.registers.format(
                 x=text, index=self.layout.position(self.columns[0]), axis=1
             )
-        group = self.layout.group(self.columns[0])
-        for axis in range(len(group.variables), 0, -1):
+        for axis in range(len(self.columns), 0, -1):
             text = monoid.registers.format(x=text, axis=axis)
         return text
 

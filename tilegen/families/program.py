@@ -83,7 +83,7 @@ class Sweep:
             replace(
                 load,
                 pointer=re.sub(r"\b(cols(?:_[01])?)\b", r"next_\1", load.pointer),
-                mask=re.sub(r"\bin_cols\b", "in_next", load.mask),
+                mask=re.sub(r"\bin_cols(_[01])?\b", r"in_next\1", load.mask),
             )
             for load in self.ahead
         )

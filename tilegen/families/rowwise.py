@@ -10,7 +10,7 @@ from dataclasses import replace
 from tilegen import errors
 from tilegen.analysis.padding import choose_others
 from tilegen.families import online, sweeps
-from tilegen.families.layout import Group, Layout
+from tilegen.families.layout import Group, Layout, membership
 from tilegen.families.lower import Comments, LineOf, Lowering, Names
 from tilegen.families.names import taken
 from tilegen.families.program import Argument, Kernel, Program, Schedule, Sweep, Workspace
@@ -162,19 +162,31 @@ class _Maker:
             "rows", "rows", self.rows, names, names, 3, mask, "rows", sizes if self.rows else ()
         )
 
-    def _column_group(self) -> Group:
+    def _column_groups(self) -> tuple[Group, ...]:
+        """One axis of columns, or two: apart where only some tensors have both."""
         if len(self.columns) == 1:
             sizes = (Argument((self.column_total,), "cols.total"),)
-            return Group(
-                "cols", "cols", self.columns, ("cols",), ("col",), 0, "in_cols", "cols", sizes
+            return (
+                Group(
+                    "cols", "cols", self.columns, ("cols",), ("col",), 0, "in_cols", "cols", sizes
+                ),
             )
-        return Group(
-            "cols", "cols", self.columns, ("cols_0", "cols_1"), ("col_0", "col_1"), 0, "in_cols",
-            "cols_0 * COLS_1 + cols_1", (Argument(("COLS_0", "COLS_1"), "*cols.sizes"),),
+        if len(membership(self.graph, self.columns)) == 1:
+            names, mask = ("cols_0", "cols_1"), "in_cols_0 & in_cols_1"
+            sizes = (Argument(("COLS_0", "COLS_1"), "*cols.sizes"),)
+            linear = "cols_0 * COLS_1 + cols_1"
+            strides = ("col_0", "col_1")
+            return (Group("cols", "cols", self.columns, names, strides, 0, mask, linear, sizes),)
+        return tuple(
+            Group(
+                f"cols_{at}", f"cols_{at}", (dim,), (f"cols_{at}",), (f"col_{at}",), 0,
+                f"in_cols_{at}", f"cols_{at}", (Argument((f"COLS_{at}",), f"cols_{at}.total"),),
+            )
+            for at, dim in enumerate(self.columns)
         )  # fmt: skip
 
     def lowering(self, graph: Graph, row_mask: str) -> Lowering:
-        layout = Layout(graph, (self._row_group(row_mask), self._column_group()))
+        layout = Layout(graph, (self._row_group(row_mask), *self._column_groups()))
         values = tuple(output.value for output in graph.outputs)
         return Lowering(
             graph, layout, Names(taken(graph)), Comments(self.line_of),
@@ -190,6 +202,7 @@ class _Maker:
             "row_total": self.row_total,
             "has_rows": bool(self.rows),
             "column_axes": len(self.columns),
+            "apart": len(self._column_groups()) > 1,
             "column_total": self.column_total,
             "loops": any(sweep.body for sweep in passes),
             "floats": [param.name for param in self.graph.params if param.kind == "float"],

@@ -147,7 +147,7 @@ def _ahead(sweep: Sweep, low: Lowering, rows: tuple[str, ...]) -> Sweep:
     body: list[Statement] = []
     for statement in sweep.body:
         names = set(re.findall(r"[A-Za-z_]\w*", statement.pointer))
-        streamed = statement.kind == "load" and statement.mask == "in_cols"
+        streamed = statement.kind == "load" and statement.mask == low.layout.mask(low.columns)
         wide = any(set(o.dims) & set(rows) for o in low.graph.operands if o.name in _base(names))
         if not streamed or not wide or names & {s.target for s in sweep.body}:
             body.append(statement)
