@@ -1,6 +1,6 @@
 """Logarithm of the softmax of each row, without forming the softmax.
 
-Built by tilegen 0.1.0 from specs/log_softmax.py (spec 9fe76509, templates bc4c8be6).
+Built by tilegen 0.1.0 from specs/log_softmax.py (spec 9fe76509, templates 69ca9c76).
 Rebuild with `tilegen build`; edits are overwritten.
 
 Traffic: 2*M*N*e bytes (e: bytes of an element)

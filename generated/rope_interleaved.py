@@ -2,7 +2,7 @@
 
 Row p of cos and sin belongs to position p.
 
-Built by tilegen 0.1.0 from specs/rope_interleaved.py (spec d00b7186, templates bc4c8be6).
+Built by tilegen 0.1.0 from specs/rope_interleaved.py (spec d00b7186, templates 69ca9c76).
 Rebuild with `tilegen build`; edits are overwritten.
 
 Traffic: 4*B*D*H*S*e + B*S*i + 2*D*e*Min(P, B*S) bytes (e: bytes of an element, i: bytes of an index)
@@ -36,45 +36,30 @@ from ._runtime import (
 )
 
 _TILED_1 = (
-    Config(TILE=512, num_warps=1),  # at most 2048 B shared
-    Config(TILE=512, num_warps=2),  # at most 2048 B shared
-    Config(TILE=1024, num_warps=1),  # at most 4096 B shared
-    Config(TILE=1024, num_warps=2),  # at most 4096 B shared
-    Config(TILE=1024, num_warps=4),  # at most 4096 B shared
-    Config(TILE=2048, num_warps=1),  # at most 8192 B shared
-)
-_TILED_2 = (
     Config(TILE=512, num_warps=1),  # at most 4096 B shared
     Config(TILE=512, num_warps=2),  # at most 4096 B shared
-    Config(TILE=512, num_warps=4),  # at most 4096 B shared
     Config(TILE=1024, num_warps=1),  # at most 8192 B shared
     Config(TILE=1024, num_warps=2),  # at most 8192 B shared
-    Config(TILE=1024, num_warps=4),  # at most 8192 B shared
+    Config(TILE=4096, num_warps=4),  # at most 32768 B shared
+    Config(TILE=4096, num_warps=8),  # at most 32768 B shared
 )
-_TILED_3 = (
-    Config(TILE=512, num_warps=1),  # at most 4096 B shared
-    Config(TILE=512, num_warps=2),  # at most 4096 B shared
-    Config(TILE=512, num_warps=4),  # at most 4096 B shared
-    Config(TILE=512, num_warps=8),  # at most 4096 B shared
-    Config(TILE=1024, num_warps=2),  # at most 8192 B shared
-    Config(TILE=1024, num_warps=4),  # at most 8192 B shared
-)
-_TILED_4 = (
+_TILED_2 = (
     Config(TILE=512, num_warps=1),  # at most 2048 B shared
     Config(TILE=1024, num_warps=1),  # at most 4096 B shared
     Config(TILE=1024, num_warps=2),  # at most 4096 B shared
     Config(TILE=2048, num_warps=1),  # at most 8192 B shared
     Config(TILE=2048, num_warps=2),  # at most 8192 B shared
-    Config(TILE=2048, num_warps=4),  # at most 8192 B shared
+    Config(TILE=4096, num_warps=8),  # at most 16384 B shared
 )
 #: Tiles of TILE elements over strided axes; by architecture class and element size in bytes.
 TILED_CONFIGS = by_class(
     (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2), _TILED_1),
-    (("gfx90a", "gfx942", "gfx950"), (4,), _TILED_1),
-    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (4,), _TILED_2),
-    (("gfx90a", "gfx942", "gfx950"), (8,), _TILED_2),
-    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _TILED_3),
-    (("gfx90a", "gfx942", "gfx950"), (1, 2), _TILED_4),
+    (
+        ("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120", "gfx90a", "gfx942", "gfx950"),
+        (4, 8),
+        _TILED_1,
+    ),
+    (("gfx90a", "gfx942", "gfx950"), (1, 2), _TILED_2),
 )
 
 
@@ -119,6 +104,8 @@ def _rope_interleaved_tiled(
     h = (tile // tiles_1 % tiles_0) * BLOCK_0 + tl.arange(0, BLOCK_0)[:, None]
     in_d = below(d, D, EVEN_1)
     in_h = below(h, H, EVEN_0)
+    d_pairs = (tile % tiles_1) * (2 * BLOCK_1) + tl.arange(0, 2 * BLOCK_1)[None, :]
+    in_d_pairs = below(d_pairs, 2 * D, EVEN_1)
     b_s = tile // tiles_1 // tiles_0 + tl.zeros((1, 1), INT)
     b_s_1 = b_s % SIZE_B_S_1
     b_s_0 = b_s // SIZE_B_S_1
@@ -127,11 +114,12 @@ def _rope_interleaved_tiled(
     out_b_s = out_ptr + b_s_0 * out_B_S_0 + b_s_1 * out_B_S_1
 
     x_0, x_1 = tl.split(
-        tl.load(
-            (x_b_s + h * x_H + d * (2 * x_stride_Two))[:, :, None] + tl.arange(0, 2) * x_stride_Two,
-            mask=(in_h & in_d)[:, :, None],
-            other=0.0,
-        ).to(FLOAT)
+        tl.reshape(
+            tl.load(x_b_s + h * x_H + d_pairs * x_stride_Two, mask=in_h & in_d_pairs, other=0.0).to(
+                FLOAT
+            ),
+            (BLOCK_0, BLOCK_1, 2),
+        )
     )
     position = tl.load(position_b_s)
     # c = take(cos, position, P)
@@ -150,10 +138,12 @@ def _rope_interleaved_tiled(
     ).to(FLOAT)
     # return stack(even * c - odd * s, odd * c + even * s, dim=Two)
     tl.store(
-        (out_b_s + h * out_H + d * (2 * out_stride_Two))[:, :, None]
-        + tl.arange(0, 2) * out_stride_Two,
-        narrow(tl.join(x_0 * c - x_1 * s, x_1 * c + x_0 * s), out_ptr.dtype.element_ty),
-        mask=(in_h & in_d)[:, :, None],
+        out_b_s + h * out_H + d_pairs * out_stride_Two,
+        tl.reshape(
+            narrow(tl.join(x_0 * c - x_1 * s, x_1 * c + x_0 * s), out_ptr.dtype.element_ty),
+            (BLOCK_0, 2 * BLOCK_1),
+        ),
+        mask=in_h & in_d_pairs,
     )
 
 
@@ -166,7 +156,7 @@ def _plan(call: Call) -> Launch:
     outer = axes_0.total
 
     def tiled_time(config: Config) -> float:
-        work = Work(reads=2, writes=2, flops=6, held=2, held_wide=4)
+        work = Work(reads=0, writes=0, flops=6, held_wide=2)
         return flat_cost(config, call.target, work, call.element_size, outer * height * length)
 
     config = call.choose(TILED_CONFIGS, tiled_time)

@@ -6,13 +6,14 @@ group; a program computes a tile of the last two groups, and reads each tensor i
 it has there: a bias is a row of the tile, a position of the outer dimensions a scalar.
 """
 
-from dataclasses import dataclass
+import re
+from dataclasses import dataclass, replace
 
 from tilegen import errors
 from tilegen.families.layout import Group, Layout, membership
 from tilegen.families.lower import Comments, LineOf, Lowering, Names
 from tilegen.families.names import taken
-from tilegen.families.program import Argument, Kernel, Program, Schedule, Sweep
+from tilegen.families.program import Argument, Kernel, Program, Schedule, Statement, Sweep
 from tilegen.ir.graph import Graph, Node
 
 #: Strided axes that a kernel takes.
@@ -46,6 +47,25 @@ def _groups(graph: Graph, dims: tuple[str, ...]) -> tuple[tuple[str, ...], ...]:
     while len(groups) > MOST_AXES:
         groups[:2] = [groups[0] + groups[1]]
     return tuple(groups)
+
+
+def _side_by_side(statement: Statement, groups: tuple[Group, ...]) -> Statement:
+    """Pairs along the last axis of a tile as one line of twice the length.
+
+    The compiler makes wide accesses along the last axis alone, and that of a pair is two long.
+    """
+    tall, wide = groups[-2:]
+    position = wide.linear
+    pattern = rf"\b{position} \* \(2 \* (\w+)\)"
+    if statement.kind not in ("pair", "join") or not re.search(pattern, statement.pointer):
+        return statement
+    height = "BLOCK_0" if re.search(rf"\b{tall.mask}\b", statement.mask) else "1"
+    return replace(
+        statement,
+        pointer=re.sub(pattern, rf"{position}_pairs * \1", statement.pointer),
+        mask=re.sub(rf"\b{wide.mask}\b", f"{wide.mask}_pairs", statement.mask),
+        shape=f"({height}, BLOCK_1, 2)",
+    )
 
 
 def _all_alike(graph: Graph, dims: tuple[str, ...]) -> bool:
@@ -129,6 +149,8 @@ class _Maker:
         for output in self.graph.outputs:
             body += low.store(output)
         tensors = (*(o.name for o in self.graph.operands), *(o.name for o in self.graph.outputs))
+        if kind == "tiled":
+            body = [_side_by_side(statement, walked) for statement in body]
         floats = [param.name for param in self.graph.params if param.kind == "float"]
         return Kernel(
             f"{self.name}_{'flat' if kind == 'flat' else 'tiled'}",
@@ -139,7 +161,11 @@ class _Maker:
             low.params,
             layout.offsets,
             (Sweep((), (), tuple(body), ()),),
-            {"floats": floats, "groups": walked if kind == "tiled" else ()},
+            {
+                "floats": floats,
+                "groups": walked if kind == "tiled" else (),
+                "pairs": any(statement.shape for statement in body),
+            },
         )
 
     def _policies(self) -> dict[str, str]:

@@ -23,6 +23,7 @@ class Statement:
         other: what a load gives elsewhere.
         policy: eviction policy of a load, cache modifier of a store; empty for the default.
         step: the stride between the two of a pair or join.
+        shape: that of the pairs, where a pair or join is one line of memory; else empty.
         real: whether a load widens to the kernel's float type.
         comment: the line of the spec that this became; empty if it was said before.
     """
@@ -35,6 +36,7 @@ class Statement:
     other: str = ""
     policy: str = ""
     step: str = ""
+    shape: str = ""
     real: bool = False
     comment: str = ""
 
