@@ -49,7 +49,10 @@ class Printer:
             return f"{self.text(source, CALL)}.to(tl.int32)"
         storage = f"{to.like}_ptr.dtype.element_ty" if to.like else f"tl.{to.triton}"
         narrowed = f"narrow({text}, {storage})"
-        return f"{narrowed}.to(FLOAT)" if to.kind == "float" else narrowed
+        if to.kind != "float":
+            return narrowed
+        # The interpreter has no conversion of an fp8 zero to fp64.
+        return f"{narrowed}.to(tl.float32).to(FLOAT)" if to.bits == 8 else f"{narrowed}.to(FLOAT)"
 
 
 def _plain_number(arg: Node, user: Node) -> Node:
