@@ -84,9 +84,11 @@ _REDUCTIONS: dict[str, int] = {
 _LOADS = {"load", "pair"}
 _STORES = {"store", "join"}
 _CASTS = ("narrow", "tl.cast", "to")
-_MASKS = ("in_cols", "in_rows", "inside")
+_MASKS = {"in_cols", "in_cols_0", "in_cols_1", "in_rows", "inside"}
 _SHAPES: dict[str, Shape] = {
-    **dict.fromkeys(("cols", "cols_1", "in_cols", "offsets", "inside"), Shape.ELEMENT),
+    **dict.fromkeys(("cols", "cols_1", "in_cols", "in_cols_1", "offsets", "inside"), Shape.ELEMENT),
+    # The outer of two axes of columns: few positions of it in a tile, or in a lane.
+    **dict.fromkeys(("cols_0", "in_cols_0"), Shape.LANE),
     **dict.fromkeys(("axis_2", "axis_3"), Shape.ELEMENT),  # a tensor may be contiguous in either
     "held": Shape.LANE,
     **dict.fromkeys(("rows", "row_0", "row_1", "row_2", "in_rows"), Shape.ROW),
@@ -111,10 +113,6 @@ class _Reader:
         self.kernel, self.operands = kernel, operands
         self.bases = {offset.name: offset.pointer for offset in kernel.offsets}
         self.shapes = dict(_SHAPES)
-        if kernel.template == "row_block" and kernel.facts.get("column_axes") == 2:
-            self.shapes["cols_0"] = Shape.ELEMENT
-        elif kernel.facts.get("column_axes") == 2:
-            self.shapes["cols_0"] = Shape.LANE  # a lane lies in one row of the block
         rowwise = kernel.template.startswith("row_")
         self.shapes |= dict.fromkeys(self.bases, Shape.ROW if rowwise else Shape.ONE)
         groups = kernel.facts.get("groups")
@@ -243,6 +241,9 @@ class _Reader:
             name, arguments = "to", [node.func.value]
         else:
             arguments = list(node.args)
+        if name == "tl.where" and _names(ast.unparse(node.args[0])) <= _MASKS:
+            arguments = arguments[1:]  # padding, not work
+            return max(self._count(part) for part in arguments)
         shape = max((self._count(part) for part in arguments), default=Shape.ONE)
         if name in _REDUCTIONS and name not in _HELPERS:
             self._add(shape, _REDUCTIONS[name], 0)
@@ -257,8 +258,6 @@ class _Reader:
             if name.startswith("uniform"):
                 return Shape.ELEMENT
             return Shape.LANE if step else Shape.ROW if name in _REDUCTIONS else shape
-        if name == "tl.where" and isinstance(node.args[0], ast.Name) and node.args[0].id in _MASKS:
-            return shape
         if name in _CASTS:
             self._add(shape, 1, 0)
         elif name in _functions():

@@ -38,6 +38,8 @@ BLOCK_SHARED = A * T * B / (S * VECTOR_BYTES)
 SHARED_ROW = A * T / 2
 #: Shared memory of a sweep: tiles on their way, or the join at its end, whichever is more.
 LOOP_SHARED = (P - 1) * T * B * K
+#: One state of each lane may change its layout at the end of a sweep.
+LANE_SHARED = A * T * B / VECTOR_BYTES
 
 
 def bound(need: sympy.Expr, most: sympy.Expr) -> sympy.Expr:
@@ -50,6 +52,7 @@ def bound(need: sympy.Expr, most: sympy.Expr) -> sympy.Expr:
 WIDEST_BY_REGISTERS = bound(REGISTERS, MOST)
 WIDEST_BY_JOIN = bound(BLOCK_SHARED, sympy.Symbol("M", positive=True))
 WIDEST_BY_SHARED_ROW = bound(SHARED_ROW, sympy.Symbol("M", positive=True))
+WIDEST_BY_LANES = bound(LANE_SHARED, sympy.Symbol("M", positive=True))
 WIDEST_BY_LOOP_SHARED = bound(LOOP_SHARED, sympy.Symbol("M", positive=True))
 
 
@@ -61,6 +64,7 @@ def _numbers(name: str) -> Callable[..., float]:
         "registers": (WIDEST_BY_REGISTERS, (W, S, R, H, P)),
         "join": (WIDEST_BY_JOIN, (S, B, A, memory)),
         "row": (WIDEST_BY_SHARED_ROW, (A, memory)),
+        "lanes": (WIDEST_BY_LANES, (B, A, memory)),
         "loop": (WIDEST_BY_LOOP_SHARED, (B, K, P, memory)),
     }
     expression, symbols = rows[name]
@@ -90,8 +94,10 @@ def limits(demand: Demand, target: Target, size: int, warps: int, stages: int) -
         shared = _numbers("join")(target.warp_size, size, word_of(size), most)
         if demand.shared_row:
             shared = min(shared, _numbers("row")(word_of(size), most))
-    elif kind == "loop" and stages > 1 and target.async_copy:
-        shared = _numbers("loop")(size, work.tiles, stages, most)
+    elif kind == "loop":
+        shared = _numbers("lanes")(size, word_of(size), most)
+        if stages > 1 and target.async_copy:
+            shared = min(shared, _numbers("loop")(size, work.tiles, stages, most))
     else:
         shared = float("inf")
     return Limits(registers, shared, min(MOST_REGISTERS, target.registers_per_sm // threads))
