@@ -4,7 +4,7 @@ Built by tilegen 0.1.0 from specs/groupnorm_silu.py (spec bf8a903e, templates 69
 Rebuild with `tilegen build`; edits are overwritten.
 
 Traffic: 2*B*C*G*HW*e + 2*C*G*e bytes (e: bytes of an element)
-Work: 13*B*C*G*HW + 6*B*G flops, 2*B*C*G*HW + 3*B*G of them exponentials, roots and quotients
+Work: 12*B*C*G*HW + 6*B*G flops, 2*B*C*G*HW + 3*B*G of them exponentials, roots and quotients
 Bound: memory on every target
 Eager PyTorch: 10 kernels, 7.5 times the bytes
 """
@@ -43,35 +43,45 @@ from ._runtime import (
 )
 
 _BLOCK_1 = (
-    Config(TILE=2048, num_warps=2),  # at most 128 B shared
-    Config(TILE=2048, num_warps=4),  # at most 128 B shared
-    Config(TILE=4096, num_warps=2),  # at most 256 B shared
+    Config(TILE=2048, num_warps=2),  # at most 32 B shared
+    Config(TILE=4096, num_warps=4),  # at most 64 B shared
+    Config(TILE=4096, num_warps=8),  # at most 64 B shared
+    Config(TILE=8192, num_warps=4),  # at most 128 B shared
+    Config(TILE=16384, num_warps=8),  # at most 256 B shared
+    Config(TILE=32768, num_warps=16),  # at most 512 B shared
+)
+_BLOCK_2 = (
+    Config(TILE=1024, num_warps=4),  # at most 64 B shared
+    Config(TILE=1024, num_warps=8),  # at most 64 B shared
     Config(TILE=4096, num_warps=8),  # at most 256 B shared
+    Config(TILE=4096, num_warps=16),  # at most 256 B shared
     Config(TILE=8192, num_warps=4),  # at most 512 B shared
     Config(TILE=16384, num_warps=8),  # at most 1024 B shared
 )
-_BLOCK_2 = (
-    Config(TILE=512, num_warps=1),  # at most 64 B shared
-    Config(TILE=512, num_warps=2),  # at most 64 B shared
-    Config(TILE=1024, num_warps=2),  # at most 128 B shared
+_BLOCK_3 = (
+    Config(TILE=1024, num_warps=1),  # at most 128 B shared
     Config(TILE=1024, num_warps=4),  # at most 128 B shared
+    Config(TILE=1024, num_warps=8),  # at most 128 B shared
+    Config(TILE=4096, num_warps=4),  # at most 512 B shared
     Config(TILE=4096, num_warps=8),  # at most 512 B shared
     Config(TILE=8192, num_warps=8),  # at most 1024 B shared
 )
-_BLOCK_3 = (
-    Config(TILE=1024, num_warps=1),  # at most 16 B shared
-    Config(TILE=4096, num_warps=4),  # at most 64 B shared
-    Config(TILE=4096, num_warps=8),  # at most 64 B shared
-    Config(TILE=8192, num_warps=8),  # at most 128 B shared
-    Config(TILE=16384, num_warps=4),  # at most 256 B shared
-    Config(TILE=32768, num_warps=8),  # at most 512 B shared
+_BLOCK_4 = (
+    Config(TILE=1024, num_warps=1),  # at most 8 B shared
+    Config(TILE=4096, num_warps=4),  # at most 32 B shared
+    Config(TILE=4096, num_warps=8),  # at most 32 B shared
+    Config(TILE=8192, num_warps=2),  # at most 64 B shared
+    Config(TILE=16384, num_warps=4),  # at most 128 B shared
+    Config(TILE=32768, num_warps=8),  # at most 256 B shared
 )
 #: Whole rows in registers, TILE elements to a program; by architecture class and element size in bytes.
 BLOCK_CONFIGS = by_class(
-    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2, 4), _BLOCK_1),
-    (("gfx90a", "gfx942", "gfx950"), (8,), _BLOCK_1),
-    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _BLOCK_2),
-    (("gfx90a", "gfx942", "gfx950"), (1, 2, 4), _BLOCK_3),
+    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2), _BLOCK_1),
+    (("gfx90a", "gfx942", "gfx950"), (4,), _BLOCK_1),
+    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (4,), _BLOCK_2),
+    (("gfx90a", "gfx942", "gfx950"), (8,), _BLOCK_2),
+    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _BLOCK_3),
+    (("gfx90a", "gfx942", "gfx950"), (1, 2), _BLOCK_4),
 )
 
 _LOOP_1 = (
@@ -117,10 +127,10 @@ _LOOP_5 = (
 _LOOP_6 = (
     Config(TILE=2048, num_warps=4, num_stages=1),  # at most 8192 B shared
     Config(TILE=2048, num_warps=4, num_stages=2),  # 16384 B shared
+    Config(TILE=2048, num_warps=8, num_stages=2),  # 16384 B shared
     Config(TILE=8192, num_warps=4, num_stages=1),  # at most 32768 B shared
     Config(TILE=16384, num_warps=8, num_stages=1),  # at most 65536 B shared
     Config(TILE=16384, num_warps=8, num_stages=2),  # 131072 B shared
-    Config(TILE=32768, num_warps=8, num_stages=1),  # at most 131072 B shared
 )
 #: Sweeps over one row, TILE elements at a time; by architecture class and element size in bytes.
 LOOP_CONFIGS = by_class(
@@ -527,7 +537,7 @@ def _plan(call: Call) -> Launch:
     width = next_power_of_2(height) * next_power_of_2(length)
 
     def block_time(config: Config) -> float:
-        work = Work(reads=1, writes=1, flops=13, special=2, joins=4, held=2, held_wide=3)
+        work = Work(reads=1, writes=1, flops=12, special=2, joins=4, held=1.5, held_wide=2)
         return block_cost(config, call.target, work, call.element_size, rows.total, width)
 
     block = least(call, BLOCK_CONFIGS, block_time)
@@ -536,7 +546,7 @@ def _plan(call: Call) -> Launch:
         work = Work(
             reads=1,
             writes=1,
-            flops=13.5,
+            flops=12.5,
             special=2,
             rereads=2,
             joins=2,
@@ -552,7 +562,7 @@ def _plan(call: Call) -> Launch:
         work = Work(
             reads=1,
             writes=1,
-            flops=14.875,
+            flops=15.875,
             special=2.125,
             rereads=1,
             joins=2,

@@ -99,12 +99,12 @@ _LOOP_4 = (
     Config(TILE=32768, num_warps=8, num_stages=2),  # 131072 B shared
 )
 _LOOP_5 = (
+    Config(TILE=2048, num_warps=4, num_stages=1),  # at most 8192 B shared
     Config(TILE=4096, num_warps=8, num_stages=2),  # 32768 B shared
     Config(TILE=4096, num_warps=16, num_stages=2),  # 32768 B shared
     Config(TILE=8192, num_warps=4, num_stages=1),  # at most 32768 B shared
     Config(TILE=16384, num_warps=8, num_stages=1),  # at most 65536 B shared
     Config(TILE=16384, num_warps=8, num_stages=2),  # 131072 B shared
-    Config(TILE=32768, num_warps=8, num_stages=1),  # at most 131072 B shared
 )
 #: Sweeps over one row, TILE elements at a time; by architecture class and element size in bytes.
 LOOP_CONFIGS = by_class(
