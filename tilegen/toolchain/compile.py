@@ -97,6 +97,39 @@ def main_compile(
     return summary
 
 
+def ptx_records(
+    out: Path,
+    op: str,
+    target: Target,
+    element_size: int = 2,
+    only: Sequence[str] = (),
+    python: str = sys.executable,
+) -> Found:
+    """Compile an op and return its records with the counts of `resources.ptx_statistics`.
+
+    Args:
+        out: the folder of the generated modules.
+        op: the op; it is compiled whether or not it changed, and nothing is written.
+        target: the GPU; AMD ones have no PTX, and get no counts.
+        element_size: bytes of the widest floating input.
+        only: entries ("_softmax_block 2 TILE=4096 num_warps=4"); all if empty.
+        python: as for `main_compile`.
+
+    Raises:
+        NothingToCompile: there is no such module, or it cannot be planned or compiled for.
+    """
+    (name,) = modules_in(out, [op])
+    more = {"ptx": True, "element_sizes": [element_size], "only": list(only)}
+    worker = start_worker(out, python)
+    try:
+        found, end = ask(worker, request(name, target, {}, **more))
+    finally:
+        worker.communicate()
+    if "error" in end:
+        raise NothingToCompile(f"{op} for {target.name}: {end['error']}")
+    return found
+
+
 def modules_in(out: Path, ops: Iterable[str]) -> list[str]:
     """Return the ops that ``out`` has modules of, or those of them that are asked for.
 
