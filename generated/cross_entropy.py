@@ -85,52 +85,36 @@ BLOCK_CONFIGS = by_class(
 )
 
 _LOOP_1 = (
-    Config(TILE=2048, num_warps=4, num_stages=1),  # at most 1024 B shared
-    Config(TILE=4096, num_warps=4, num_stages=4),  # 24576 B shared
-    Config(TILE=4096, num_warps=8, num_stages=1),  # at most 2048 B shared
-    Config(TILE=8192, num_warps=8, num_stages=1),  # at most 4096 B shared
-    Config(TILE=8192, num_warps=8, num_stages=4),  # 49152 B shared
-    Config(TILE=16384, num_warps=8, num_stages=1),  # at most 8192 B shared
+    Config(TILE=2048, num_warps=8, num_stages=4),  # 24576 B shared
+    Config(TILE=4096, num_warps=8, num_stages=4),  # 49152 B shared
+    Config(TILE=8192, num_warps=8, num_stages=1),  # at most 8192 B shared
+    Config(TILE=8192, num_warps=32, num_stages=4),  # 98304 B shared
+    Config(TILE=16384, num_warps=8, num_stages=1),  # at most 16384 B shared
+    Config(TILE=16384, num_warps=8, num_stages=4),  # 196608 B shared
 )
 _LOOP_2 = (
-    Config(TILE=2048, num_warps=4, num_stages=1),  # at most 2048 B shared
-    Config(TILE=2048, num_warps=8, num_stages=4),  # 24576 B shared
-    Config(TILE=2048, num_warps=16, num_stages=4),  # 24576 B shared
-    Config(TILE=4096, num_warps=8, num_stages=1),  # at most 4096 B shared
-    Config(TILE=8192, num_warps=8, num_stages=1),  # at most 8192 B shared
-    Config(TILE=8192, num_warps=8, num_stages=4),  # 98304 B shared
+    Config(TILE=2048, num_warps=4, num_stages=1),  # at most 8192 B shared
+    Config(TILE=2048, num_warps=4, num_stages=2),  # 16384 B shared
+    Config(TILE=4096, num_warps=4, num_stages=1),  # at most 16384 B shared
+    Config(TILE=8192, num_warps=4, num_stages=2),  # 65536 B shared
+    Config(TILE=8192, num_warps=8, num_stages=1),  # at most 32768 B shared
+    Config(TILE=16384, num_warps=8, num_stages=1),  # at most 65536 B shared
 )
 _LOOP_3 = (
     Config(TILE=2048, num_warps=4, num_stages=1),  # at most 8192 B shared
-    Config(TILE=2048, num_warps=4, num_stages=2),  # 16384 B shared
-    Config(TILE=2048, num_warps=4, num_stages=4),  # 49152 B shared
     Config(TILE=2048, num_warps=8, num_stages=4),  # 49152 B shared
+    Config(TILE=2048, num_warps=32, num_stages=4),  # 49152 B shared
     Config(TILE=4096, num_warps=8, num_stages=1),  # at most 16384 B shared
     Config(TILE=4096, num_warps=8, num_stages=4),  # 98304 B shared
-)
-_LOOP_4 = (
-    Config(TILE=2048, num_warps=4, num_stages=1),  # at most 2048 B shared
-    Config(TILE=2048, num_warps=4, num_stages=2),  # 8192 B shared
-    Config(TILE=4096, num_warps=4, num_stages=1),  # at most 4096 B shared
-    Config(TILE=8192, num_warps=4, num_stages=2),  # 32768 B shared
-    Config(TILE=8192, num_warps=8, num_stages=1),  # at most 8192 B shared
-    Config(TILE=16384, num_warps=8, num_stages=1),  # at most 16384 B shared
-)
-_LOOP_5 = (
-    Config(TILE=2048, num_warps=4, num_stages=1),  # at most 8192 B shared
-    Config(TILE=2048, num_warps=4, num_stages=2),  # 16384 B shared
-    Config(TILE=2048, num_warps=8, num_stages=1),  # at most 8192 B shared
-    Config(TILE=2048, num_warps=8, num_stages=2),  # 16384 B shared
-    Config(TILE=4096, num_warps=8, num_stages=1),  # at most 16384 B shared
     Config(TILE=8192, num_warps=8, num_stages=1),  # at most 32768 B shared
 )
 #: Sweeps over one row, TILE elements at a time; by architecture class and element size in bytes.
 LOOP_CONFIGS = by_class(
     (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2), _LOOP_1),
-    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (4,), _LOOP_2),
+    (("sm_90", "sm_100"), (4,), _LOOP_1),
+    (("gfx90a", "gfx942", "gfx950"), (1, 2, 8), _LOOP_2),
+    (("sm_80", "sm_89", "sm_86", "sm_120", "gfx90a", "gfx942", "gfx950"), (4,), _LOOP_2),
     (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _LOOP_3),
-    (("gfx90a", "gfx942", "gfx950"), (1, 2, 4), _LOOP_4),
-    (("gfx90a", "gfx942", "gfx950"), (8,), _LOOP_5),
 )
 
 
@@ -1291,7 +1275,7 @@ def _plan(call: Call) -> Launch:
 
     def loop_time(config: Config) -> float:
         work = Work(
-            reads=1, writes=0, flops=5.125, special=1.25, joins=1, ahead=1, held=2.25, held_wide=3.5
+            reads=1, writes=0, flops=5.125, special=1.25, joins=1, ahead=1, held=0.75, held_wide=1.5
         )
         return loop_cost(config, call.target, work, call.element_size, rows.total, columns)
 
@@ -1436,8 +1420,8 @@ def _plan_softcap(call: Call) -> Launch:
             special=4.25,
             joins=1,
             ahead=1,
-            held=2.25,
-            held_wide=3.5,
+            held=1.25,
+            held_wide=1.5,
         )
         return loop_cost(config, call.target, work, call.element_size, rows.total, columns)
 
@@ -1582,8 +1566,8 @@ def _plan_label_smoothing(call: Call) -> Launch:
             special=1.25,
             joins=2,
             ahead=1,
-            held=2.375,
-            held_wide=3.75,
+            held=1.125,
+            held_wide=2.25,
         )
         return loop_cost(config, call.target, work, call.element_size, rows.total, columns)
 
@@ -1737,8 +1721,8 @@ def _plan_label_smoothing_softcap(call: Call) -> Launch:
             special=4.25,
             joins=2,
             ahead=1,
-            held=2.375,
-            held_wide=3.75,
+            held=1.625,
+            held_wide=2.25,
         )
         return loop_cost(config, call.target, work, call.element_size, rows.total, columns)
 

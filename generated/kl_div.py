@@ -75,11 +75,11 @@ BLOCK_CONFIGS = by_class(
 
 _LOOP_1 = (
     Config(TILE=2048, num_warps=4, num_stages=1),  # at most 1024 B shared
-    Config(TILE=2048, num_warps=4, num_stages=4),  # 24576 B shared
+    Config(TILE=2048, num_warps=8, num_stages=2),  # 8192 B shared
     Config(TILE=2048, num_warps=8, num_stages=4),  # 24576 B shared
-    Config(TILE=4096, num_warps=4, num_stages=1),  # at most 2048 B shared
+    Config(TILE=8192, num_warps=8, num_stages=1),  # at most 4096 B shared
     Config(TILE=8192, num_warps=8, num_stages=4),  # 98304 B shared
-    Config(TILE=16384, num_warps=8, num_stages=1),  # at most 8192 B shared
+    Config(TILE=32768, num_warps=16, num_stages=1),  # at most 16384 B shared
 )
 _LOOP_2 = (
     Config(TILE=2048, num_warps=4, num_stages=1),  # at most 2048 B shared

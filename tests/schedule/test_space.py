@@ -33,7 +33,7 @@ def test_kept_configs_fit_every_gpu_of_their_class(name: str, kind: str) -> None
                 assert threads <= target.max_threads_per_program
                 shared = budgets.shared_bytes(demand, target, key.size, tile, warps, stages)
                 assert shared <= target.shared_per_program
-                needed = budgets.registers(demand, target, key.size, tile, warps, stages)
+                needed = budgets.registers(demand, target, key.size, tile, warps)
                 if not demand.only:
                     assert needed <= min(MOST_REGISTERS, target.registers_per_sm // threads)
 
@@ -66,7 +66,7 @@ def test_bounds_are_where_a_budget_is_spent() -> None:
         for stages in (1, 4):
             most = budgets.limits(demand, target, 2, warps, stages)
             threads = warps * 32
-            needed = registers_needed(demand.work, most.registers / threads, 2, stages)
+            needed = registers_needed(demand.work, most.registers / threads, 2)
             assert needed == pytest.approx(min(255, 65_536 / threads))
     most = budgets.limits(demand, target, 2, 8, 4)
     shared = 3 * most.shared * 2 * demand.work.tiles
@@ -110,7 +110,7 @@ def test_tables_serve_each_key_once(name: str) -> None:
             for size in sizes
         ]
         assert sorted(served) == sorted({(k.target.architecture, k.size) for k in KEYS})
-        assert len(space.rows) <= 9  # of 36 keys
+        assert len(space.rows) <= 10  # of 36 keys
         assert all(
             re.fullmatch(r"(at most )?\d+ B shared", c.note) for r in space.rows for c in r.configs
         )

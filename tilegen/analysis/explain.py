@@ -244,9 +244,7 @@ def _config(
     """A config with what is predicted and what the compiler said of it."""
     config, target = verdict.config, key.target
     threads = config["num_warps"] * target.warp_size
-    needed = registers(
-        demand, target, key.size, config["TILE"], config["num_warps"], config.get("num_stages", 1)
-    )
+    needed = registers(demand, target, key.size, config["TILE"], config["num_warps"])
     programs = programs_resident(target, threads, needed, verdict.shared)
     kernel = next(s.kernels[0].name for s in program.schedules if s.kind == demand.kind)
     name = f"{kernel} {key.size} {_values(verdict)}"
@@ -283,7 +281,7 @@ def _lines(e: Explanation, rejected: bool) -> Iterator[str]:
         f"{e.formulas['eager traffic']}: {e.eager_traffic / e.traffic:.1f} times the bytes"
     )
     yield ""
-    yield "schedules"
+    yield "schedules (predicted at sizes rounded up to powers of two)"
     for s in e.schedules:
         time = "no config holds a row" if s.microseconds is None else f"{s.microseconds:8.1f} us"
         passes = "1 pass" if s.passes == 1 else f"{s.passes} passes"

@@ -139,11 +139,11 @@ class _Reader:
             self._statement(statement)
         for statement in sweep.arrived:  # the conversion belongs to the load ahead
             self.shapes[statement.target] = self._shape_of(statement.value)
-            self.words[statement.target] = (1.0, 0.0)
+            self.words[statement.target] = (0.0, 0.25)
         for statement in sweep.body:
             self._statement(statement)
-        carried |= {load.target for load in sweep.ahead}
-        body = (*sweep.arrived, *sweep.ahead, *sweep.body)
+        # A block loaded ahead takes the registers of the one before: compiled, it adds none.
+        body = (*sweep.ahead, *sweep.arrived, *sweep.body)
         if not self.looping:
             body = (*sweep.before, *sweep.body, *sweep.after)
         held = {size: self._pressure(body, carried, size) for size in ELEMENT_SIZES}

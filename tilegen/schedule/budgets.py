@@ -18,7 +18,6 @@ from tilegen.schedule.predict import (
     MOST_REGISTERS,
     OWN_REGISTERS,
     SPARE,
-    STAGE_REGISTERS,
     registers_needed,
 )
 from tilegen.targets import Target
@@ -28,7 +27,7 @@ T, W, S, R, H, B, K, P, A = sympy.symbols("T W S R H B K P A", positive=True)
 VECTOR_BYTES = 16
 
 #: What a thread needs: its own registers, and what it holds of the tile.
-REGISTERS = OWN_REGISTERS + T / (W * S) * (SPARE * H + STAGE_REGISTERS * (P - 1))
+REGISTERS = OWN_REGISTERS + T / (W * S) * SPARE * H
 #: What a thread may have.
 MOST = sympy.Min(MOST_REGISTERS, R / (W * S))
 #: Shared memory of a program that joins its threads: a word for each row and warp, which is one
@@ -61,7 +60,7 @@ def _numbers(name: str) -> Callable[..., float]:
     """A bound as a function of numbers."""
     memory = sympy.Symbol("M", positive=True)
     rows: dict[str, tuple[sympy.Expr, tuple[sympy.Symbol, ...]]] = {
-        "registers": (WIDEST_BY_REGISTERS, (W, S, R, H, P)),
+        "registers": (WIDEST_BY_REGISTERS, (W, S, R, H)),
         "join": (WIDEST_BY_JOIN, (S, B, A, memory)),
         "row": (WIDEST_BY_SHARED_ROW, (A, memory)),
         "lanes": (WIDEST_BY_LANES, (B, A, memory)),
@@ -86,9 +85,7 @@ def limits(demand: Demand, target: Target, size: int, warps: int, stages: int) -
     work, kind = demand.work, demand.kind
     threads = warps * target.warp_size
     held = max(1.0, work.held if size < 4 else work.held_wide * (size / 4))
-    registers = _numbers("registers")(
-        warps, target.warp_size, target.registers_per_sm, held, stages
-    )
+    registers = _numbers("registers")(warps, target.warp_size, target.registers_per_sm, held)
     most = target.shared_per_program
     if kind == "block":
         shared = _numbers("join")(target.warp_size, size, word_of(size), most)
@@ -128,7 +125,7 @@ def shared_bytes(
     return max(word * warps, lanes, pipeline)
 
 
-def registers(demand: Demand, target: Target, size: int, tile: int, warps: int, stages: int) -> int:
+def registers(demand: Demand, target: Target, size: int, tile: int, warps: int) -> int:
     """Registers of a thread."""
     elements = tile / (warps * target.warp_size)
-    return int(registers_needed(demand.work, elements, size, stages))
+    return int(registers_needed(demand.work, elements, size))

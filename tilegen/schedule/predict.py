@@ -27,13 +27,11 @@ BARRIER: Final = 0.1e-6
 LAUNCH: Final = 2e-6
 #: Registers of a thread besides its share of the tile: addresses, sizes, statistics.
 OWN_REGISTERS: Final = 12
-#: What the compiler keeps besides the live values, as a share of them. With both, 20 compiled
-#: kernels lie between 0.6 and 1.15 of the prediction, and no spill was missed but groupnorm's.
+#: What the compiler keeps besides the live values, as a share of them. With both, most compiled
+#: kernels lie between 0.6 and 1.1 of the prediction (sweeps from 0.5).
 SPARE: Final = 1.15
 #: Registers that an instruction can name.
 MOST_REGISTERS: Final = 255
-#: More for each tile on its way through shared memory, as a share of the tile (compiled: 0.6).
-STAGE_REGISTERS: Final = 0.6
 #: Programs that one SM runs at once, whatever their size.
 MOST_PROGRAMS: Final = 32
 #: Bytes that one SM takes in a clock, when it has the memory for itself.
@@ -88,14 +86,14 @@ class Work(NamedTuple):
     held_wide: float = 1.0
 
 
-def registers_needed(work: Work, elements: float, size: int, stages: int = 1) -> float:
+def registers_needed(work: Work, elements: float, size: int) -> float:
     """Registers of a thread that holds ``elements`` of a tile: its own, and the live values.
 
-    OWN_REGISTERS + elements * (SPARE * max(1, held) + STAGE_REGISTERS * (stages - 1)): packed
-    halves are converted at once, so that no value takes less than a word for long.
+    OWN_REGISTERS + elements * SPARE * max(1, held): packed halves are converted at once, so that no
+    value takes less than a word for long. A pipeline through shared memory takes no more.
     """
     held = work.held if size < 4 else work.held_wide * (size / 4)
-    return OWN_REGISTERS + elements * (SPARE * max(1.0, held) + STAGE_REGISTERS * (stages - 1))
+    return OWN_REGISTERS + elements * SPARE * max(1.0, held)
 
 
 def programs_resident(target: Target, threads: int, registers: float, shared: int) -> int:
@@ -203,7 +201,7 @@ def loop_cost(
 def loop_programs(config: Config, target: Target, work: Work, size: int) -> int:
     """Programs of a loop config that one SM runs at once."""
     stages, threads = config["num_stages"], config["num_warps"] * target.warp_size
-    registers = registers_needed(work, config["TILE"] / threads, size, stages)
+    registers = registers_needed(work, config["TILE"] / threads, size)
     shared = (stages - 1) * config["TILE"] * size * work.tiles
     return programs_resident(target, threads, registers, shared)
 

@@ -131,7 +131,7 @@ def _judged(demand: Demand, key: Key, tile: int, warps: int, stages: int) -> Ver
     if demand.kind == "loop":
         values += (("num_stages", stages),)
     shared = shared_bytes(demand, key.target, key.size, tile, warps, stages)
-    needed = registers(demand, key.target, key.size, tile, warps, stages)
+    needed = registers(demand, key.target, key.size, tile, warps)
     return Verdict(
         values, shared, needed,
         reason=_refusal(demand, key, tile, warps, stages, shared, needed),

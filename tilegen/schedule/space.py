@@ -23,6 +23,8 @@ from tilegen.targets import Target, architectures
 #: Keys share a row if that costs no more than this share of time, summed over all shapes: less
 #: than the model can tell apart, and it keeps tables short.
 SAME: Final = 0.15
+#: Shared memory of a program with which deep pipelines of wide tiles fit: a table of its own.
+ROOMY: Final = 192 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,15 +83,16 @@ def kept(demand: Demand, keys: tuple[Key, ...]) -> dict[Key, tuple[Values, ...]]
     """The configs that stand in the module for each key.
 
     Keys of one maker and element size are ranked together, at the two GPUs with the most and the
-    least bandwidth for an SM. A class that one of those configs does not fit is ranked by itself.
+    least bandwidth for an SM; for loops, those with much shared memory by themselves. A class that one of those configs does not fit is ranked by itself.
     Element sizes share a row where that costs less than the model can tell.
     """
     found: dict[Key, tuple[Values, ...]] = {}
-    groups: dict[tuple[str, int], list[Key]] = {}
+    groups: dict[tuple[str, bool, int], list[Key]] = {}
     for size in sorted(ELEMENT_SIZES, key=lambda size: abs(size - USUAL_SIZE)):
         for key in keys:
             if key.size == size:
-                groups.setdefault((key.target.backend, size), []).append(key)
+                roomy = demand.kind == "loop" and key.target.shared_per_program >= ROOMY
+                groups.setdefault((key.target.backend, roomy, size), []).append(key)
     for group in groups.values():
         pace = sorted(group, key=lambda key: key.target.bandwidth / key.target.multiprocessors)
         ends = list(dict.fromkeys((pace[0], pace[-1])))
