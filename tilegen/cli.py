@@ -179,6 +179,9 @@ def explain(
     ] = None,
     variant: Annotated[int, typer.Option(help="Of its specialising arguments.")] = 0,
     every: Annotated[bool, typer.Option("--all", help="Also the configs rejected.")] = False,
+    ptx: Annotated[
+        bool, typer.Option("--ptx", help="Compile it, and count what decides over speed.")
+    ] = False,
     json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
 ) -> None:
     """Say what an op costs, what bounds it, and how its configs were chosen."""
@@ -193,7 +196,31 @@ def explain(
     found = explained(
         built, sizes(size or ()), row, dtype, records.read(out, row.architecture), variant
     )
-    console.print_json(data=found.to_json()) if json else console.print(found.text(rejected=every))
+    counts = _ptx_counts(out, op, row, dtype) if ptx else {}
+    if json:
+        console.print_json(data=found.to_json() | ({"ptx": counts} if ptx else {}))
+        return
+    console.print(found.text(rejected=every), end="")
+    if ptx:
+        console.print("\nPTX of the module, by kernel, element size and config")
+    for entry, record in counts.items():
+        said = ", ".join(f"{value} {name.replace('_', ' ')}" for name, value in record.items())
+        console.print(f"  {entry}\n      {said}")
+
+
+def _ptx_counts(out: Path, op: str, row: targets.Target, dtype: str) -> dict[str, dict[str, int]]:
+    """What the PTX of each config of a built module holds; nothing for AMD, which has none."""
+    from tilegen.ir.types import STORAGE
+    from tilegen.toolchain.compile import ptx_records
+
+    size = next(item.bits // 8 for item in STORAGE if item.name == dtype)
+    with complaints.status(f"compiling {op}"):
+        found = ptx_records(out, op, row, size)
+    return {
+        name: {count: record[count] for count in record if count not in ("key", "shared")}
+        for name, record in found.items()
+        if "wide_loads" in record
+    }
 
 
 def sizes(given: Iterable[str]) -> dict[str, int]:
