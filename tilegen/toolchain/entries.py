@@ -72,7 +72,7 @@ def _of_variant(
     module: Any, runtime: Any, target: Any, element_size: int, key: tuple[Any, ...]
 ) -> Iterator[Entry]:
     for schedule, ending in SCHEDULES.items():
-        given = _arguments(module, runtime, element_size, key, "block", 4096)
+        given = _arguments(module, runtime, element_size, key, "block", 16)
         choices = runtime.Choices(schedule=schedule)
         launch = _plan(module, runtime, given, target).launch(choices)
         if not launch.steps[0].kernel.__name__.endswith(f"_{ending}"):
