@@ -41,6 +41,14 @@ _TILED_1 = (
     Config(TILE=4096, num_warps=4),  # at most 32768 B shared
 )
 _TILED_2 = (
+    Config(TILE=512, num_warps=1),  # at most 4096 B shared
+    Config(TILE=512, num_warps=2),  # at most 4096 B shared
+    Config(TILE=512, num_warps=4),  # at most 4096 B shared
+    Config(TILE=512, num_warps=8),  # at most 4096 B shared
+    Config(TILE=1024, num_warps=1),  # at most 8192 B shared
+    Config(TILE=1024, num_warps=2),  # at most 8192 B shared
+)
+_TILED_3 = (
     Config(TILE=512, num_warps=1),  # at most 2048 B shared
     Config(TILE=1024, num_warps=1),  # at most 4096 B shared
     Config(TILE=1024, num_warps=2),  # at most 4096 B shared
@@ -53,10 +61,12 @@ TILED_CONFIGS = by_class(
     (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2), _TILED_1),
     (
         ("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120", "gfx90a", "gfx942", "gfx950"),
-        (4, 8),
+        (4,),
         _TILED_1,
     ),
-    (("gfx90a", "gfx942", "gfx950"), (1, 2), _TILED_2),
+    (("gfx90a", "gfx942", "gfx950"), (8,), _TILED_1),
+    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _TILED_2),
+    (("gfx90a", "gfx942", "gfx950"), (1, 2), _TILED_3),
 )
 
 

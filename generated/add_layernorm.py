@@ -139,6 +139,14 @@ _LOOP_8 = (
     Config(TILE=16384, num_warps=8, num_stages=1),  # at most 16384 B shared
     Config(TILE=32768, num_warps=8, num_stages=1),  # at most 32768 B shared
 )
+_LOOP_9 = (
+    Config(TILE=2048, num_warps=4, num_stages=1),  # at most 8192 B shared
+    Config(TILE=2048, num_warps=4, num_stages=2),  # 65536 B shared
+    Config(TILE=4096, num_warps=4, num_stages=1),  # at most 16384 B shared
+    Config(TILE=4096, num_warps=8, num_stages=2),  # 131072 B shared
+    Config(TILE=8192, num_warps=8, num_stages=1),  # at most 32768 B shared
+    Config(TILE=16384, num_warps=8, num_stages=1),  # at most 65536 B shared
+)
 #: Sweeps over one row, TILE elements at a time; by architecture class and element size in bytes.
 LOOP_CONFIGS = by_class(
     (("sm_80", "sm_89", "sm_86", "sm_120"), (1,), _LOOP_1),
@@ -147,11 +155,12 @@ LOOP_CONFIGS = by_class(
     (("sm_90", "sm_100"), (4,), _LOOP_2),
     (("sm_80", "sm_89", "sm_86", "sm_120"), (4,), _LOOP_3),
     (("sm_90", "sm_100"), (8,), _LOOP_3),
-    (("sm_80", "sm_89", "sm_86", "sm_120", "gfx90a", "gfx942", "gfx950"), (8,), _LOOP_4),
+    (("sm_80", "sm_89", "sm_86", "sm_120"), (8,), _LOOP_4),
     (("sm_90", "sm_100"), (1,), _LOOP_5),
     (("gfx90a", "gfx942", "gfx950"), (1,), _LOOP_6),
     (("gfx90a", "gfx942", "gfx950"), (2,), _LOOP_7),
     (("gfx90a", "gfx942", "gfx950"), (4,), _LOOP_8),
+    (("gfx90a", "gfx942", "gfx950"), (8,), _LOOP_9),
 )
 
 

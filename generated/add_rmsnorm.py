@@ -73,12 +73,12 @@ BLOCK_CONFIGS = by_class(
 )
 
 _LOOP_1 = (
-    Config(TILE=2048, num_warps=8, num_stages=4),  # 36864 B shared
-    Config(TILE=4096, num_warps=8, num_stages=2),  # 24576 B shared
-    Config(TILE=4096, num_warps=16, num_stages=2),  # 24576 B shared
-    Config(TILE=8192, num_warps=8, num_stages=1),  # at most 4096 B shared
-    Config(TILE=8192, num_warps=8, num_stages=4),  # 147456 B shared
-    Config(TILE=16384, num_warps=8, num_stages=1),  # at most 8192 B shared
+    Config(TILE=2048, num_warps=4, num_stages=1),  # at most 512 B shared
+    Config(TILE=2048, num_warps=8, num_stages=4),  # 18432 B shared
+    Config(TILE=8192, num_warps=8, num_stages=1),  # at most 2048 B shared
+    Config(TILE=8192, num_warps=8, num_stages=4),  # 73728 B shared
+    Config(TILE=16384, num_warps=8, num_stages=1),  # at most 4096 B shared
+    Config(TILE=16384, num_warps=8, num_stages=2),  # 49152 B shared
 )
 _LOOP_2 = (
     Config(TILE=2048, num_warps=4, num_stages=1),  # at most 2048 B shared
@@ -113,6 +113,14 @@ _LOOP_5 = (
     Config(TILE=16384, num_warps=8, num_stages=4),  # 147456 B shared
 )
 _LOOP_6 = (
+    Config(TILE=2048, num_warps=8, num_stages=4),  # 36864 B shared
+    Config(TILE=4096, num_warps=8, num_stages=2),  # 24576 B shared
+    Config(TILE=4096, num_warps=16, num_stages=2),  # 24576 B shared
+    Config(TILE=8192, num_warps=8, num_stages=1),  # at most 4096 B shared
+    Config(TILE=8192, num_warps=8, num_stages=4),  # 147456 B shared
+    Config(TILE=16384, num_warps=8, num_stages=1),  # at most 8192 B shared
+)
+_LOOP_7 = (
     Config(TILE=2048, num_warps=4, num_stages=1),  # at most 8192 B shared
     Config(TILE=2048, num_warps=8, num_stages=2),  # 49152 B shared
     Config(TILE=2048, num_warps=8, num_stages=4),  # 147456 B shared
@@ -120,7 +128,7 @@ _LOOP_6 = (
     Config(TILE=4096, num_warps=8, num_stages=2),  # 98304 B shared
     Config(TILE=8192, num_warps=8, num_stages=1),  # at most 32768 B shared
 )
-_LOOP_7 = (
+_LOOP_8 = (
     Config(TILE=8192, num_warps=8, num_stages=2),  # 24576 B shared
     Config(TILE=16384, num_warps=4, num_stages=1),  # at most 4096 B shared
     Config(TILE=16384, num_warps=8, num_stages=1),  # at most 4096 B shared
@@ -128,7 +136,7 @@ _LOOP_7 = (
     Config(TILE=32768, num_warps=8, num_stages=1),  # at most 8192 B shared
     Config(TILE=32768, num_warps=8, num_stages=2),  # 98304 B shared
 )
-_LOOP_8 = (
+_LOOP_9 = (
     Config(TILE=4096, num_warps=8, num_stages=2),  # 24576 B shared
     Config(TILE=8192, num_warps=4, num_stages=1),  # at most 4096 B shared
     Config(TILE=8192, num_warps=16, num_stages=1),  # at most 4096 B shared
@@ -136,7 +144,7 @@ _LOOP_8 = (
     Config(TILE=16384, num_warps=8, num_stages=2),  # 98304 B shared
     Config(TILE=32768, num_warps=8, num_stages=1),  # at most 16384 B shared
 )
-_LOOP_9 = (
+_LOOP_10 = (
     Config(TILE=4096, num_warps=4, num_stages=1),  # at most 4096 B shared
     Config(TILE=4096, num_warps=16, num_stages=2),  # 49152 B shared
     Config(TILE=8192, num_warps=8, num_stages=1),  # at most 8192 B shared
@@ -144,7 +152,7 @@ _LOOP_9 = (
     Config(TILE=16384, num_warps=8, num_stages=1),  # at most 16384 B shared
     Config(TILE=32768, num_warps=8, num_stages=1),  # at most 32768 B shared
 )
-_LOOP_10 = (
+_LOOP_11 = (
     Config(TILE=2048, num_warps=4, num_stages=1),  # at most 8192 B shared
     Config(TILE=2048, num_warps=4, num_stages=2),  # 49152 B shared
     Config(TILE=4096, num_warps=8, num_stages=1),  # at most 16384 B shared
@@ -155,17 +163,17 @@ _LOOP_10 = (
 #: Sweeps over one row, TILE elements at a time; by architecture class and element size in bytes.
 LOOP_CONFIGS = by_class(
     (("sm_80", "sm_89", "sm_86", "sm_120"), (1,), _LOOP_1),
-    (("sm_90", "sm_100"), (2,), _LOOP_1),
     (("sm_80", "sm_89", "sm_86", "sm_120"), (2,), _LOOP_2),
     (("sm_90", "sm_100"), (4,), _LOOP_2),
     (("sm_80", "sm_89", "sm_86", "sm_120"), (4,), _LOOP_3),
     (("sm_80", "sm_89", "sm_86", "sm_120"), (8,), _LOOP_4),
     (("sm_90", "sm_100"), (1,), _LOOP_5),
-    (("sm_90", "sm_100"), (8,), _LOOP_6),
-    (("gfx90a", "gfx942", "gfx950"), (1,), _LOOP_7),
-    (("gfx90a", "gfx942", "gfx950"), (2,), _LOOP_8),
-    (("gfx90a", "gfx942", "gfx950"), (4,), _LOOP_9),
-    (("gfx90a", "gfx942", "gfx950"), (8,), _LOOP_10),
+    (("sm_90", "sm_100"), (2,), _LOOP_6),
+    (("sm_90", "sm_100"), (8,), _LOOP_7),
+    (("gfx90a", "gfx942", "gfx950"), (1,), _LOOP_8),
+    (("gfx90a", "gfx942", "gfx950"), (2,), _LOOP_9),
+    (("gfx90a", "gfx942", "gfx950"), (4,), _LOOP_10),
+    (("gfx90a", "gfx942", "gfx950"), (8,), _LOOP_11),
 )
 
 

@@ -84,6 +84,14 @@ BLOCK_CONFIGS = by_class(
 )
 
 _LOOP_1 = (
+    Config(TILE=2048, num_warps=8, num_stages=4),  # 12288 B shared
+    Config(TILE=4096, num_warps=4, num_stages=1),  # at most 2048 B shared
+    Config(TILE=8192, num_warps=32, num_stages=4),  # 49152 B shared
+    Config(TILE=16384, num_warps=8, num_stages=1),  # at most 8192 B shared
+    Config(TILE=16384, num_warps=16, num_stages=4),  # 98304 B shared
+    Config(TILE=32768, num_warps=16, num_stages=4),  # 196608 B shared
+)
+_LOOP_2 = (
     Config(TILE=4096, num_warps=4, num_stages=2),  # 16384 B shared
     Config(TILE=4096, num_warps=8, num_stages=4),  # 49152 B shared
     Config(TILE=8192, num_warps=32, num_stages=4),  # 98304 B shared
@@ -91,7 +99,7 @@ _LOOP_1 = (
     Config(TILE=16384, num_warps=8, num_stages=4),  # 196608 B shared
     Config(TILE=32768, num_warps=16, num_stages=1),  # at most 32768 B shared
 )
-_LOOP_2 = (
+_LOOP_3 = (
     Config(TILE=2048, num_warps=4, num_stages=1),  # at most 2048 B shared
     Config(TILE=2048, num_warps=8, num_stages=4),  # 24576 B shared
     Config(TILE=4096, num_warps=8, num_stages=4),  # 49152 B shared
@@ -99,21 +107,13 @@ _LOOP_2 = (
     Config(TILE=16384, num_warps=8, num_stages=1),  # at most 16384 B shared
     Config(TILE=32768, num_warps=16, num_stages=1),  # at most 32768 B shared
 )
-_LOOP_3 = (
+_LOOP_4 = (
     Config(TILE=2048, num_warps=4, num_stages=1),  # at most 8192 B shared
     Config(TILE=2048, num_warps=8, num_stages=4),  # 49152 B shared
     Config(TILE=2048, num_warps=32, num_stages=4),  # 49152 B shared
     Config(TILE=4096, num_warps=8, num_stages=4),  # 98304 B shared
     Config(TILE=4096, num_warps=32, num_stages=1),  # at most 16384 B shared
     Config(TILE=8192, num_warps=8, num_stages=1),  # at most 32768 B shared
-)
-_LOOP_4 = (
-    Config(TILE=2048, num_warps=8, num_stages=4),  # 12288 B shared
-    Config(TILE=4096, num_warps=4, num_stages=1),  # at most 2048 B shared
-    Config(TILE=8192, num_warps=32, num_stages=4),  # 49152 B shared
-    Config(TILE=16384, num_warps=8, num_stages=1),  # at most 8192 B shared
-    Config(TILE=16384, num_warps=16, num_stages=4),  # 98304 B shared
-    Config(TILE=32768, num_warps=16, num_stages=4),  # 196608 B shared
 )
 _LOOP_5 = (
     Config(TILE=2048, num_warps=4, num_stages=2),  # 16384 B shared
@@ -149,11 +149,12 @@ _LOOP_8 = (
 )
 #: Sweeps over one row, TILE elements at a time; by architecture class and element size in bytes.
 LOOP_CONFIGS = by_class(
-    (("sm_80", "sm_89", "sm_86", "sm_120"), (1, 2), _LOOP_1),
-    (("sm_90", "sm_100"), (4,), _LOOP_1),
-    (("sm_80", "sm_89", "sm_86", "sm_120"), (4,), _LOOP_2),
-    (("sm_80", "sm_89", "sm_86", "sm_120"), (8,), _LOOP_3),
-    (("sm_90", "sm_100"), (1, 2), _LOOP_4),
+    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (1,), _LOOP_1),
+    (("sm_90", "sm_100"), (2,), _LOOP_1),
+    (("sm_80", "sm_89", "sm_86", "sm_120"), (2,), _LOOP_2),
+    (("sm_90", "sm_100"), (4,), _LOOP_2),
+    (("sm_80", "sm_89", "sm_86", "sm_120"), (4,), _LOOP_3),
+    (("sm_80", "sm_89", "sm_86", "sm_120"), (8,), _LOOP_4),
     (("sm_90", "sm_100"), (8,), _LOOP_5),
     (("gfx90a", "gfx942", "gfx950"), (1,), _LOOP_6),
     (("gfx90a", "gfx942", "gfx950"), (2, 4), _LOOP_7),

@@ -82,12 +82,12 @@ _LOOP_1 = (
     Config(TILE=16384, num_warps=8, num_stages=1),  # at most 8192 B shared
 )
 _LOOP_2 = (
-    Config(TILE=2048, num_warps=4, num_stages=2),  # 24576 B shared
-    Config(TILE=2048, num_warps=8, num_stages=4),  # 73728 B shared
-    Config(TILE=4096, num_warps=8, num_stages=2),  # 49152 B shared
-    Config(TILE=4096, num_warps=8, num_stages=4),  # 147456 B shared
-    Config(TILE=4096, num_warps=16, num_stages=1),  # at most 4096 B shared
-    Config(TILE=8192, num_warps=32, num_stages=1),  # at most 8192 B shared
+    Config(TILE=2048, num_warps=4, num_stages=2),  # 12288 B shared
+    Config(TILE=2048, num_warps=8, num_stages=4),  # 36864 B shared
+    Config(TILE=4096, num_warps=8, num_stages=2),  # 24576 B shared
+    Config(TILE=4096, num_warps=8, num_stages=4),  # 73728 B shared
+    Config(TILE=4096, num_warps=16, num_stages=1),  # at most 2048 B shared
+    Config(TILE=8192, num_warps=32, num_stages=1),  # at most 4096 B shared
 )
 _LOOP_3 = (
     Config(TILE=2048, num_warps=4, num_stages=1),  # at most 2048 B shared
@@ -114,6 +114,14 @@ _LOOP_5 = (
     Config(TILE=16384, num_warps=8, num_stages=4),  # 147456 B shared
 )
 _LOOP_6 = (
+    Config(TILE=2048, num_warps=8, num_stages=4),  # 73728 B shared
+    Config(TILE=4096, num_warps=8, num_stages=4),  # 147456 B shared
+    Config(TILE=8192, num_warps=8, num_stages=1),  # at most 8192 B shared
+    Config(TILE=8192, num_warps=8, num_stages=2),  # 98304 B shared
+    Config(TILE=16384, num_warps=8, num_stages=1),  # at most 16384 B shared
+    Config(TILE=16384, num_warps=8, num_stages=2),  # 196608 B shared
+)
+_LOOP_7 = (
     Config(TILE=2048, num_warps=8, num_stages=2),  # 49152 B shared
     Config(TILE=2048, num_warps=8, num_stages=4),  # 147456 B shared
     Config(TILE=4096, num_warps=8, num_stages=1),  # at most 16384 B shared
@@ -121,7 +129,7 @@ _LOOP_6 = (
     Config(TILE=8192, num_warps=8, num_stages=1),  # at most 32768 B shared
     Config(TILE=8192, num_warps=8, num_stages=2),  # 196608 B shared
 )
-_LOOP_7 = (
+_LOOP_8 = (
     Config(TILE=4096, num_warps=4, num_stages=2),  # 12288 B shared
     Config(TILE=8192, num_warps=4, num_stages=1),  # at most 2048 B shared
     Config(TILE=8192, num_warps=8, num_stages=1),  # at most 2048 B shared
@@ -129,7 +137,7 @@ _LOOP_7 = (
     Config(TILE=32768, num_warps=8, num_stages=1),  # at most 8192 B shared
     Config(TILE=32768, num_warps=8, num_stages=2),  # 98304 B shared
 )
-_LOOP_8 = (
+_LOOP_9 = (
     Config(TILE=4096, num_warps=8, num_stages=2),  # 24576 B shared
     Config(TILE=8192, num_warps=4, num_stages=1),  # at most 4096 B shared
     Config(TILE=8192, num_warps=8, num_stages=2),  # 49152 B shared
@@ -137,7 +145,7 @@ _LOOP_8 = (
     Config(TILE=16384, num_warps=8, num_stages=2),  # 98304 B shared
     Config(TILE=32768, num_warps=8, num_stages=1),  # at most 16384 B shared
 )
-_LOOP_9 = (
+_LOOP_10 = (
     Config(TILE=4096, num_warps=4, num_stages=1),  # at most 4096 B shared
     Config(TILE=4096, num_warps=16, num_stages=2),  # 49152 B shared
     Config(TILE=8192, num_warps=8, num_stages=1),  # at most 8192 B shared
@@ -145,7 +153,7 @@ _LOOP_9 = (
     Config(TILE=16384, num_warps=8, num_stages=1),  # at most 16384 B shared
     Config(TILE=32768, num_warps=8, num_stages=1),  # at most 32768 B shared
 )
-_LOOP_10 = (
+_LOOP_11 = (
     Config(TILE=2048, num_warps=4, num_stages=1),  # at most 8192 B shared
     Config(TILE=4096, num_warps=4, num_stages=1),  # at most 16384 B shared
     Config(TILE=4096, num_warps=8, num_stages=1),  # at most 16384 B shared
@@ -158,15 +166,15 @@ LOOP_CONFIGS = by_class(
     (("sm_80", "sm_89", "sm_86", "sm_120"), (1,), _LOOP_1),
     (("sm_90", "sm_100"), (2,), _LOOP_1),
     (("sm_80", "sm_89", "sm_86", "sm_120"), (2,), _LOOP_2),
-    (("sm_90", "sm_100"), (4,), _LOOP_2),
     (("sm_80", "sm_89", "sm_86", "sm_120"), (4,), _LOOP_3),
     (("sm_80", "sm_89", "sm_86", "sm_120"), (8,), _LOOP_4),
     (("sm_90", "sm_100"), (1,), _LOOP_5),
-    (("sm_90", "sm_100"), (8,), _LOOP_6),
-    (("gfx90a", "gfx942", "gfx950"), (1,), _LOOP_7),
-    (("gfx90a", "gfx942", "gfx950"), (2,), _LOOP_8),
-    (("gfx90a", "gfx942", "gfx950"), (4,), _LOOP_9),
-    (("gfx90a", "gfx942", "gfx950"), (8,), _LOOP_10),
+    (("sm_90", "sm_100"), (4,), _LOOP_6),
+    (("sm_90", "sm_100"), (8,), _LOOP_7),
+    (("gfx90a", "gfx942", "gfx950"), (1,), _LOOP_8),
+    (("gfx90a", "gfx942", "gfx950"), (2,), _LOOP_9),
+    (("gfx90a", "gfx942", "gfx950"), (4,), _LOOP_10),
+    (("gfx90a", "gfx942", "gfx950"), (8,), _LOOP_11),
 )
 
 

@@ -92,6 +92,14 @@ _LOOP_3 = (
     Config(TILE=8192, num_warps=8, num_stages=1),  # at most 32768 B shared
 )
 _LOOP_4 = (
+    Config(TILE=2048, num_warps=4, num_stages=1),  # at most 8192 B shared
+    Config(TILE=2048, num_warps=4, num_stages=2),  # 16384 B shared
+    Config(TILE=2048, num_warps=8, num_stages=4),  # 49152 B shared
+    Config(TILE=8192, num_warps=8, num_stages=1),  # at most 32768 B shared
+    Config(TILE=8192, num_warps=8, num_stages=4),  # 196608 B shared
+    Config(TILE=16384, num_warps=8, num_stages=1),  # at most 65536 B shared
+)
+_LOOP_5 = (
     Config(TILE=2048, num_warps=4, num_stages=1),  # at most 2048 B shared
     Config(TILE=4096, num_warps=4, num_stages=1),  # at most 4096 B shared
     Config(TILE=8192, num_warps=4, num_stages=1),  # at most 8192 B shared
@@ -99,7 +107,7 @@ _LOOP_4 = (
     Config(TILE=16384, num_warps=8, num_stages=1),  # at most 16384 B shared
     Config(TILE=32768, num_warps=8, num_stages=1),  # at most 32768 B shared
 )
-_LOOP_5 = (
+_LOOP_6 = (
     Config(TILE=2048, num_warps=4, num_stages=1),  # at most 8192 B shared
     Config(TILE=2048, num_warps=4, num_stages=2),  # 16384 B shared
     Config(TILE=2048, num_warps=8, num_stages=1),  # at most 8192 B shared
@@ -112,9 +120,10 @@ LOOP_CONFIGS = by_class(
     (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2), _LOOP_1),
     (("sm_90", "sm_100"), (4,), _LOOP_1),
     (("sm_80", "sm_89", "sm_86", "sm_120"), (4,), _LOOP_2),
-    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _LOOP_3),
-    (("gfx90a", "gfx942", "gfx950"), (1, 2, 4), _LOOP_4),
-    (("gfx90a", "gfx942", "gfx950"), (8,), _LOOP_5),
+    (("sm_80", "sm_89", "sm_86", "sm_120"), (8,), _LOOP_3),
+    (("sm_90", "sm_100"), (8,), _LOOP_4),
+    (("gfx90a", "gfx942", "gfx950"), (1, 2, 4), _LOOP_5),
+    (("gfx90a", "gfx942", "gfx950"), (8,), _LOOP_6),
 )
 
 

@@ -137,18 +137,36 @@ _LOOP_8 = (
     Config(TILE=8192, num_warps=8, num_stages=2),  # 98304 B shared
     Config(TILE=16384, num_warps=8, num_stages=1),  # at most 8192 B shared
 )
+_LOOP_9 = (
+    Config(TILE=2048, num_warps=4, num_stages=1),  # at most 2048 B shared
+    Config(TILE=2048, num_warps=4, num_stages=2),  # 49152 B shared
+    Config(TILE=4096, num_warps=8, num_stages=1),  # at most 4096 B shared
+    Config(TILE=4096, num_warps=8, num_stages=2),  # 98304 B shared
+    Config(TILE=8192, num_warps=8, num_stages=1),  # at most 8192 B shared
+    Config(TILE=16384, num_warps=8, num_stages=1),  # at most 16384 B shared
+)
+_LOOP_10 = (
+    Config(TILE=2048, num_warps=4, num_stages=1),  # at most 8192 B shared
+    Config(TILE=2048, num_warps=4, num_stages=2),  # 98304 B shared
+    Config(TILE=2048, num_warps=8, num_stages=1),  # at most 8192 B shared
+    Config(TILE=2048, num_warps=8, num_stages=2),  # 98304 B shared
+    Config(TILE=4096, num_warps=8, num_stages=1),  # at most 16384 B shared
+    Config(TILE=8192, num_warps=8, num_stages=1),  # at most 32768 B shared
+)
 #: Sweeps over one row, TILE elements at a time; by architecture class and element size in bytes.
 LOOP_CONFIGS = by_class(
     (("sm_80", "sm_89", "sm_86", "sm_120"), (1,), _LOOP_1),
     (("sm_90", "sm_100"), (2,), _LOOP_1),
     (("sm_80", "sm_89", "sm_86", "sm_120"), (2,), _LOOP_2),
     (("sm_90", "sm_100"), (4,), _LOOP_2),
-    (("sm_80", "sm_89", "sm_86", "sm_120", "gfx90a", "gfx942", "gfx950"), (4,), _LOOP_3),
-    (("sm_80", "sm_89", "sm_86", "sm_120", "gfx90a", "gfx942", "gfx950"), (8,), _LOOP_4),
+    (("sm_80", "sm_89", "sm_86", "sm_120"), (4,), _LOOP_3),
+    (("sm_80", "sm_89", "sm_86", "sm_120"), (8,), _LOOP_4),
     (("sm_90", "sm_100"), (1,), _LOOP_5),
     (("sm_90", "sm_100"), (8,), _LOOP_6),
     (("gfx90a", "gfx942", "gfx950"), (1,), _LOOP_7),
     (("gfx90a", "gfx942", "gfx950"), (2,), _LOOP_8),
+    (("gfx90a", "gfx942", "gfx950"), (4,), _LOOP_9),
+    (("gfx90a", "gfx942", "gfx950"), (8,), _LOOP_10),
 )
 
 

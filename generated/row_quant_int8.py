@@ -110,14 +110,30 @@ _LOOP_5 = (
     Config(TILE=16384, num_warps=8, num_stages=1),  # at most 65536 B shared
 )
 _LOOP_6 = (
-    Config(TILE=8192, num_warps=8, num_stages=2),  # 32768 B shared
-    Config(TILE=16384, num_warps=8, num_stages=1),  # at most 16384 B shared
-    Config(TILE=16384, num_warps=8, num_stages=2),  # 65536 B shared
-    Config(TILE=16384, num_warps=16, num_stages=2),  # 65536 B shared
+    Config(TILE=8192, num_warps=4, num_stages=2),  # 8192 B shared
+    Config(TILE=8192, num_warps=8, num_stages=2),  # 8192 B shared
+    Config(TILE=16384, num_warps=8, num_stages=1),  # at most 4096 B shared
+    Config(TILE=16384, num_warps=16, num_stages=2),  # 16384 B shared
+    Config(TILE=32768, num_warps=8, num_stages=1),  # at most 8192 B shared
+    Config(TILE=32768, num_warps=8, num_stages=2),  # 32768 B shared
+)
+_LOOP_7 = (
+    Config(TILE=8192, num_warps=8, num_stages=2),  # 16384 B shared
+    Config(TILE=16384, num_warps=8, num_stages=1),  # at most 8192 B shared
+    Config(TILE=16384, num_warps=8, num_stages=2),  # 32768 B shared
+    Config(TILE=16384, num_warps=16, num_stages=2),  # 32768 B shared
+    Config(TILE=32768, num_warps=8, num_stages=1),  # at most 16384 B shared
+    Config(TILE=32768, num_warps=8, num_stages=2),  # 65536 B shared
+)
+_LOOP_8 = (
+    Config(TILE=4096, num_warps=4, num_stages=1),  # at most 4096 B shared
+    Config(TILE=4096, num_warps=16, num_stages=2),  # 16384 B shared
+    Config(TILE=8192, num_warps=16, num_stages=1),  # at most 8192 B shared
+    Config(TILE=16384, num_warps=4, num_stages=1),  # at most 16384 B shared
     Config(TILE=32768, num_warps=8, num_stages=1),  # at most 32768 B shared
     Config(TILE=32768, num_warps=8, num_stages=2),  # 131072 B shared
 )
-_LOOP_7 = (
+_LOOP_9 = (
     Config(TILE=2048, num_warps=4, num_stages=1),  # at most 8192 B shared
     Config(TILE=4096, num_warps=8, num_stages=2),  # 32768 B shared
     Config(TILE=4096, num_warps=16, num_stages=2),  # 32768 B shared
@@ -134,8 +150,10 @@ LOOP_CONFIGS = by_class(
     (("sm_80", "sm_89", "sm_86", "sm_120"), (8,), _LOOP_3),
     (("sm_90", "sm_100"), (2,), _LOOP_4),
     (("sm_90", "sm_100"), (8,), _LOOP_5),
-    (("gfx90a", "gfx942", "gfx950"), (1, 2, 4), _LOOP_6),
-    (("gfx90a", "gfx942", "gfx950"), (8,), _LOOP_7),
+    (("gfx90a", "gfx942", "gfx950"), (1,), _LOOP_6),
+    (("gfx90a", "gfx942", "gfx950"), (2,), _LOOP_7),
+    (("gfx90a", "gfx942", "gfx950"), (4,), _LOOP_8),
+    (("gfx90a", "gfx942", "gfx950"), (8,), _LOOP_9),
 )
 
 

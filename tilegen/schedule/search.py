@@ -232,12 +232,17 @@ def portfolio(slow: Mapping[Values, Sequence[float]]) -> tuple[Values, ...]:
     return tuple(sorted(chosen))
 
 
-def regret(slow: Mapping[Values, Sequence[float]], configs: Sequence[Values]) -> float:
-    """By what share these configs miss the best predicted times, summed over the shapes."""
-    own = [slow[values] for values in configs if values in slow]
-    if len(own) < len(configs):
+def worse(
+    slow: Mapping[Values, Sequence[float]], other: Sequence[Values], own: Sequence[Values]
+) -> float:
+    """How much slower `other` is than `own` where it is worst; infinity if one of it does not fit."""
+    if any(values not in slow for values in other):
         return math.inf
-    return math.fsum(min(at) - 1 for at in zip(*own, strict=True))
+    times = [
+        [min(at) for at in zip(*(slow[values] for values in configs), strict=True)]
+        for configs in (other, own)
+    ]
+    return max(theirs - ours for theirs, ours in zip(*times, strict=True))
 
 
 def outranked(demand: Demand, key: Key, verdict: Verdict) -> str:

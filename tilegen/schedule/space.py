@@ -15,14 +15,14 @@ from tilegen.schedule.search import (
     considered,
     outranked,
     portfolio,
-    regret,
     slowness,
+    worse,
 )
 from tilegen.targets import Target, architectures
 
-#: Keys share a row if that costs no more than this share of time, summed over all shapes: less
-#: than the model can tell apart, and it keeps tables short.
-SAME: Final = 0.15
+#: Sizes share a row if no shape loses more than this share of the best time: less than the model
+#: can tell apart, and it keeps tables short.
+SAME: Final = 0.08
 #: Shared memory of a program with which deep pipelines of wide tiles fit: a table of its own.
 ROOMY: Final = 192 * 1024
 
@@ -98,9 +98,8 @@ def kept(demand: Demand, keys: tuple[Key, ...]) -> dict[Key, tuple[Values, ...]]
         ends = list(dict.fromkeys((pace[0], pace[-1])))
         joint = _joint([slowness(demand, key) for key in ends])
         own = portfolio(joint)
-        best = regret(joint, own)
         for other in dict.fromkeys(found.values()):
-            if regret(joint, other) <= best + SAME * len(ends):
+            if worse(joint, other, own) <= SAME:
                 own = other
                 break
         for key in group:
