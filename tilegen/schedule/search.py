@@ -242,7 +242,7 @@ def worse(
         [min(at) for at in zip(*(slow[values] for values in configs), strict=True)]
         for configs in (other, own)
     ]
-    return max(theirs - ours for theirs, ours in zip(*times, strict=True))
+    return float(max(theirs - ours for theirs, ours in zip(*times, strict=True)))
 
 
 def outranked(demand: Demand, key: Key, verdict: Verdict) -> str:
