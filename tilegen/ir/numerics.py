@@ -24,23 +24,42 @@ class Rewrite:
 
 
 def recognise_logsumexp(graph: Graph) -> Graph:
-    """`sum(exp(x - max(x)))` is the second state of one log-sum-exp over x."""
+    """`sum(exp(x - max(x)))` and that `x - max(x)` read the states of one log-sum-exp over x."""
+    found = {
+        node.args[0].args[0]
+        for node in graph.nodes
+        if node.op == "reduce"
+        and node.attrs["monoid"] == "sum"
+        and node.args[0].op == "exp"
+        and _below_maximum(node.args[0].args[0]) == node.attrs["over"]
+    }
+    shifted = {(node.args[0], node.args[1].attrs["over"]) for node in found}
 
     def rule(node: Node) -> Node | None:
+        build = Builder(graph.dims, node.span)
+        if _below_maximum(node) and (node.args[0], node.args[1].attrs["over"]) in shifted:
+            x, largest = node.args
+            reduction = build.reduce("logsumexp", x, largest.attrs["over"])
+            return replace(node, args=(x, build.state(reduction, 0)))
         if node.op != "reduce" or node.attrs["monoid"] != "sum" or node.args[0].op != "exp":
             return None
         difference = node.args[0].args[0]
-        if difference.op != "sub":
+        top = difference.args[1] if difference.op == "sub" else None
+        if top is None or top.op != "state" or top.args[0].attrs["over"] != node.attrs["over"]:
             return None
-        x, top = difference.args
-        if top.op != "reduce" or top.attrs["monoid"] != "max" or top.args[0] is not x:
-            return None
-        if top.attrs["over"] != node.attrs["over"]:
-            return None
-        build = Builder(graph.dims, node.span)
-        return build.state(build.reduce("logsumexp", x, node.attrs["over"]), 1)
+        return build.state(top.args[0], 1) if difference.args[0] is top.args[0].args[0] else None
 
     return share(rewrite(graph, rule))
+
+
+def _below_maximum(node: Node) -> tuple[str, ...]:
+    """The dimensions of the maximum in `x - max(x)`; none if the node is something else."""
+    if node.op != "sub" or node.args[1].op != "reduce":
+        return ()
+    x, top = node.args
+    is_maximum = top.attrs["monoid"] == "max" and top.args[0] is x
+    over: tuple[str, ...] = top.attrs["over"]
+    return over if is_maximum else ()
 
 
 def share_moments(graph: Graph) -> Graph:
