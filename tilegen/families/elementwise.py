@@ -14,6 +14,7 @@ from tilegen.families.layout import Group, Layout, membership
 from tilegen.families.lower import Comments, LineOf, Lowering, Names
 from tilegen.families.names import taken
 from tilegen.families.program import Argument, Kernel, Program, Schedule, Statement, Sweep
+from tilegen.families.sweeps import read_once
 from tilegen.ir.graph import Graph, Node
 
 #: Strided axes that a kernel takes.
@@ -144,7 +145,7 @@ class _Maker:
         layout = Layout(self.graph, walked)
         names = Names(taken(self.graph) | {name for group in walked for name in group.names})
         low = Lowering(self.graph, layout, names, Comments(self.line_of), {}, ())
-        low.policies = self._policies()
+        low.policies = read_once(self.graph)
         body = low.emit(low.values(self.graph.outputs))
         for output in self.graph.outputs:
             body += low.store(output)
@@ -167,13 +168,3 @@ class _Maker:
                 "pairs": any(statement.shape for statement in body),
             },
         )
-
-    def _policies(self) -> dict[str, str]:
-        """What many programs read, such as a bias, stays in cache."""
-        if not self.dims:
-            return {}
-        return {
-            operand.name: "evict_last"
-            for operand in self.graph.operands
-            if self.dims[-1] in operand.dims and not set(self.dims) <= set(operand.dims)
-        }

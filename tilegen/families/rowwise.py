@@ -19,10 +19,6 @@ from tilegen.ir.graph import Graph, Node, rewrite
 from tilegen.ir.numerics import finalised, in_registers, register_states
 from tilegen.ir.passes import share
 
-#: Columns that one program holds in registers: 64 fp32 values for each thread of 16 warps do not
-#: spill, 128 do (measured on an H200).
-WIDEST_BLOCK = 32768
-
 #: Sweeps over memory beyond which a loop over a wide row is not worth having.
 MOST_SWEEPS = 4
 
@@ -223,7 +219,7 @@ class _Maker:
         """Rows in registers."""
         graph = in_registers(self.graph)
         low = self.lowering(graph, "in_rows")
-        low.policies = sweeps.shared_policies(graph, self.rows, self.columns)
+        low.policies = sweeps.read_once(graph)
         body = low.emit(low.values(graph.outputs))
         for output in graph.outputs:
             body += low.store(output)

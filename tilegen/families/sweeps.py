@@ -19,29 +19,27 @@ def levels(graph: Graph) -> dict[Node, int]:
     return {node: level for node, level in depth.items() if node.op == "reduce"}
 
 
-def shared_policies(
-    graph: Graph, rows: tuple[str, ...], columns: tuple[str, ...]
-) -> dict[str, str]:
-    """What all rows read, such as weights, stays in cache."""
-    return {
-        operand.name: "evict_last"
-        for operand in graph.operands
-        if set(operand.dims) & set(columns) and not set(operand.dims) & set(rows)
-    }
+def read_once(graph: Graph) -> dict[str, str]:
+    """Policies of a kernel that reads everything once: what is read outlasts what is written.
+
+    Measured on an H200 (Triton 3.6): 2 to 4 percent of the copy rate on elementwise ops and on
+    rows held in registers, against no hint; `evict_first` costs as much.
+    """
+    return {operand.name: "evict_last" for operand in graph.operands if operand.dims}
 
 
 def policies(
     graph: Graph, rows: tuple[str, ...], columns: tuple[str, ...], *, last: bool
 ) -> dict[str, str]:
-    """A row that is read again stays in cache until its last sweep.
+    """A row that is read again stays in cache until its last sweep; what all rows read stays.
 
-    Without these hints a sweep over 32,000 columns loses a tenth of its speed on an H200. A row
-    that is read once gets none: there `evict_first` costs 2 to 3 percent.
+    Without these hints a sweep over 32,000 columns loses a tenth of its speed on an H200.
     """
-    found = shared_policies(graph, rows, columns)
+    found = {}
     for operand in graph.operands:
-        if set(operand.dims) & set(columns) and set(operand.dims) & set(rows):
-            found[operand.name] = "evict_first" if last else "evict_last"
+        if set(operand.dims) & set(columns):
+            done = last and set(operand.dims) & set(rows)
+            found[operand.name] = "evict_first" if done else "evict_last"
     return found
 
 
@@ -58,9 +56,7 @@ def all_sweeps(low: Lowering, rows: tuple[str, ...]) -> tuple[Sweep, ...]:
     early = _early_loads(low)
     passes = []
     for level in range(1, last + 1):
-        low.policies = shared_policies(low.graph, rows, low.columns)
-        if again:
-            low.policies = policies(low.graph, rows, low.columns, last=False)
+        low.policies = policies(low.graph, rows, low.columns, last=False) if again else {}
         sweep, _ = _reducing(low, [node for node, at in depth.items() if at == level])
         heavy = any(
             node.attrs["monoid"] == "logsumexp" for node, at in depth.items() if at == level
