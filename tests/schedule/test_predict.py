@@ -21,8 +21,8 @@ ROWS = Work(reads=1, writes=1, flops=5, special=1, joins=2)
 SWEEPS = Work(reads=1, writes=1, flops=9, special=2.25, rereads=1, joins=1, passes=2, held_wide=1.5)
 
 
-def config(tile: int, warps: int, stages: int = 1) -> dict[str, int]:
-    return {"TILE": tile, "num_warps": warps, "num_stages": stages}
+def config(tile: int, warps: int) -> dict[str, int]:
+    return {"TILE": tile, "num_warps": warps}
 
 
 def chosen(
@@ -202,7 +202,7 @@ def test_the_launcher_picks_by_the_same_arithmetic() -> None:
                 rows,
                 next_power_of_2(columns),
             )
-            loop = (config(4096, 8, 2), target, demand["loop"].work, size, rows, columns)
+            loop = (config(4096, 8), target, demand["loop"].work, size, rows, columns)
             assert names["block_cost"](*block) == predict.block_cost(*block)
             assert names["loop_cost"](*loop) == predict.loop_cost(*loop)
             assert names["split_cost"](*loop) == predict.split_cost(*loop)

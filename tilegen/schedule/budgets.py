@@ -3,8 +3,7 @@
 A budget is an inequality that is linear in the tile symbol T: what a config needs is at most what
 the GPU has. `bound` turns it around, symbolically, into the largest T; the search then only puts
 numbers in. Symbols: T elements of a tile, W warps, S threads of a warp, R registers of an SM, H
-words held for an element, B bytes of an element, K tensors of a pipelined sweep, P stages, A
-bytes of a word of arithmetic.
+words held for an element, B bytes of an element, A bytes of a word of arithmetic.
 """
 
 from collections.abc import Callable
@@ -22,7 +21,7 @@ from tilegen.schedule.predict import (
 )
 from tilegen.targets import Target
 
-T, W, S, R, H, B, K, P, A = sympy.symbols("T W S R H B K P A", positive=True)
+T, W, S, R, H, B, A = sympy.symbols("T W S R H B A", positive=True)
 
 VECTOR_BYTES = 16
 
@@ -35,8 +34,6 @@ MOST = sympy.Min(MOST_REGISTERS, R / (W * S))
 BLOCK_SHARED = A * T * B / (S * VECTOR_BYTES)
 #: Where several rows share a tensor without rows, it changes its layout once: at most half a tile.
 SHARED_ROW = A * T / 2
-#: Shared memory of a sweep: tiles on their way, or the join at its end, whichever is more.
-LOOP_SHARED = (P - 1) * T * B * K
 #: One state of each lane may change its layout at the end of a sweep.
 LANE_SHARED = A * T * B / VECTOR_BYTES
 
@@ -52,7 +49,6 @@ WIDEST_BY_REGISTERS = bound(REGISTERS, MOST)
 WIDEST_BY_JOIN = bound(BLOCK_SHARED, sympy.Symbol("M", positive=True))
 WIDEST_BY_SHARED_ROW = bound(SHARED_ROW, sympy.Symbol("M", positive=True))
 WIDEST_BY_LANES = bound(LANE_SHARED, sympy.Symbol("M", positive=True))
-WIDEST_BY_LOOP_SHARED = bound(LOOP_SHARED, sympy.Symbol("M", positive=True))
 
 
 @cache
@@ -64,7 +60,6 @@ def _numbers(name: str) -> Callable[..., float]:
         "join": (WIDEST_BY_JOIN, (S, B, A, memory)),
         "row": (WIDEST_BY_SHARED_ROW, (A, memory)),
         "lanes": (WIDEST_BY_LANES, (B, A, memory)),
-        "loop": (WIDEST_BY_LOOP_SHARED, (B, K, P, memory)),
     }
     expression, symbols = rows[name]
     function: Callable[..., float] = sympy.lambdify(symbols, expression, "math")
@@ -80,7 +75,7 @@ class Limits:
     most_registers: int
 
 
-def limits(demand: Demand, target: Target, size: int, warps: int, stages: int) -> Limits:
+def limits(demand: Demand, target: Target, size: int, warps: int) -> Limits:
     """The largest tiles that a GPU allows, by registers and by shared memory."""
     work, kind = demand.work, demand.kind
     threads = warps * target.warp_size
@@ -93,8 +88,6 @@ def limits(demand: Demand, target: Target, size: int, warps: int, stages: int) -
             shared = min(shared, _numbers("row")(word_of(size), most))
     elif kind == "loop":
         shared = _numbers("lanes")(size, word_of(size), most)
-        if stages > 1 and target.async_copy:
-            shared = min(shared, _numbers("loop")(size, work.tiles, stages, most))
     else:
         shared = float("inf")
     return Limits(registers, shared, min(MOST_REGISTERS, target.registers_per_sm // threads))
@@ -105,9 +98,7 @@ def word_of(size: int) -> int:
     return 8 if size == 8 else 4
 
 
-def shared_bytes(
-    demand: Demand, target: Target, size: int, tile: int, warps: int, stages: int
-) -> int:
+def shared_bytes(demand: Demand, target: Target, size: int, tile: int, warps: int) -> int:
     """Shared memory of a config, by the formulas above, at least the join of one row.
 
     The compiler needs no more (tests compare), and less where a row lies in one warp.
@@ -120,9 +111,8 @@ def shared_bytes(
     if demand.kind == "block":
         rows = word * tile * size // (target.warp_size * VECTOR_BYTES)
         return max(word * warps, rows, word * tile // 2 if demand.shared_row else 0)
-    pipeline = (stages - 1) * tile * size * demand.work.tiles if target.async_copy else 0
     lanes = word * tile * size // VECTOR_BYTES  # one state may change its layout
-    return max(word * warps, lanes, pipeline)
+    return max(word * warps, lanes)
 
 
 def registers(demand: Demand, target: Target, size: int, tile: int, warps: int) -> int:

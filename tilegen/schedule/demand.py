@@ -57,7 +57,6 @@ def work_of(program: Program, schedule: Schedule) -> Work:
         rereads=sum(size[name] * count for name, count in every.items()) - read,
         joins=sum(one.reductions for one in found),
         passes=max(1, len(looping)),
-        tiles=max((_tiles(one) for one in looping), default=1),
         ahead=int(any(one.ahead for one in found)),
         held=max(one.held[USUAL_SIZE] for one in found),
         held_wide=max(one.held[4] for one in found),
@@ -140,10 +139,6 @@ def _wide(one: Pass, tensors: set[str], *, store: bool) -> Counter[str]:
         for access in one.accesses
         if access.shape is Shape.ELEMENT and access.store == store and access.tensor in tensors
     )
-
-
-def _tiles(one: Pass) -> int:
-    return max(1, sum(a.shape is Shape.ELEMENT and not a.store for a in one.accesses))
 
 
 def _relative(dtype: DType) -> float:

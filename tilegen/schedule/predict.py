@@ -21,8 +21,6 @@ JOIN: Final = 0.15e-6
 START: Final = 0.1e-6
 #: An SM starts no more than one program in this time (a guess; it rules out tiny tiles).
 DISPATCH: Final = 0.1e-6
-#: Each step of a pipeline: waiting for the copies of all threads, and for all to be done reading.
-BARRIER: Final = 0.1e-6
 #: Between two kernels of one stream.
 LAUNCH: Final = 2e-6
 #: Registers of a thread besides its share of the tile: addresses, sizes, statistics.
@@ -67,8 +65,7 @@ class Work(NamedTuple):
         special: of them, those of the special-function unit.
         joins: joins over the threads of a program.
         passes: sweeps over the row.
-        tiles: tensors that one sweep reads, each with its own tiles in a pipeline.
-        ahead: blocks that a sweep loads ahead in registers, besides any pipeline.
+        ahead: blocks that a sweep loads ahead in registers.
         held: words of 4 bytes alive at once, where elements have 2 bytes or fewer.
         held_wide: the same where they have 4; with 8 it is twice as much.
     """
@@ -80,7 +77,6 @@ class Work(NamedTuple):
     rereads: float = 0.0
     joins: int = 0
     passes: int = 1
-    tiles: int = 1
     ahead: int = 0
     held: float = 1.0
     held_wide: float = 1.0
@@ -90,7 +86,7 @@ def registers_needed(work: Work, elements: float, size: int) -> float:
     """Registers of a thread that holds ``elements`` of a tile: its own, and the live values.
 
     OWN_REGISTERS + elements * SPARE * max(1, held): packed halves are converted at once, so that no
-    value takes less than a word for long. A pipeline through shared memory takes no more.
+    value takes less than a word for long.
     """
     held = work.held if size < 4 else work.held_wide * (size / 4)
     return OWN_REGISTERS + elements * SPARE * max(1.0, held)
@@ -109,13 +105,13 @@ def programs_resident(target: Target, threads: int, registers: float, shared: in
 
 def run_time(
     target: Target, programs: int, resident: int, warps: int, steps: int, moved: float,
-    cached: float, flops: float, special: float, joins: int, stages: int = 1, ahead: int = 0,
+    cached: float, flops: float, special: float, joins: int, ahead: int = 0,
 ) -> float:  # fmt: skip
     """Seconds for ``programs``, each of which moves ``moved`` bytes in ``steps`` alike.
 
     A program waits LATENCY in each step, and START, its joins and its own arithmetic once; in the
-    rest it moves bytes. With r programs to an SM and d tiles of each in flight (those of its
-    pipeline or the one loaded ahead, and half of the next), an SM asks for
+    rest it moves bytes. With r programs to an SM and d tiles of each in flight (that loaded ahead,
+    and half of the next), an SM asks for
     u = r * d * transfer / (transfer + waiting) of its share of the memory, and gets
     u / (1 + u ** BEND) ** (1 / BEND). The last wave of programs costs half of what it leaves idle.
     ``cached`` bytes come from L2; flops and special functions are bounds of their own.
@@ -127,8 +123,7 @@ def run_time(
     lanes = target.peak["f32"] / sms / 2
     issue = EXPOSED * (flops + special) / lanes * max(1.0, BUSY_WARPS / warps)
     waiting = LATENCY * steps + START + JOIN * joins * (0.5 + warps / 32) + issue
-    depth = max(1.0, stages - 0.5, ahead + 0.5)
-    waiting += BARRIER * steps if stages > 1 else 0.0
+    depth = max(1.0, ahead + 0.5)
     here = min(float(resident), max(1.0, programs / sms))
     transfer = max(1.0, moved) / rate
     asked = here * depth * transfer / (transfer + waiting)
@@ -193,17 +188,16 @@ def loop_cost(
         target, rows, resident, warps, work.passes * steps,
         outer * columns * size * (work.reads + work.writes) + missed, again - missed,
         elements * (work.flops + OVERHEAD * (work.reads + work.rereads + work.writes)),
-        elements * work.special, work.joins, min(config["num_stages"], steps),
+        elements * work.special, work.joins,
         min(work.ahead, steps - 1),
     )  # fmt: skip
 
 
 def loop_programs(config: Config, target: Target, work: Work, size: int) -> int:
     """Programs of a loop config that one SM runs at once."""
-    stages, threads = config["num_stages"], config["num_warps"] * target.warp_size
+    threads = config["num_warps"] * target.warp_size
     registers = registers_needed(work, config["TILE"] / threads, size)
-    shared = (stages - 1) * config["TILE"] * size * work.tiles
-    return programs_resident(target, threads, registers, shared)
+    return programs_resident(target, threads, registers, 0)
 
 
 def split_cost(
@@ -225,7 +219,7 @@ def split_cost(
         target, programs, resident, config["num_warps"], steps * work.passes,
         chunk * size * (work.reads + work.writes) + missed, again - missed,
         flops, chunk * work.special, work.joins + 1,
-        min(config["num_stages"], steps), min(work.ahead, steps - 1),
+        min(work.ahead, steps - 1),
     )  # fmt: skip
 
 

@@ -17,7 +17,7 @@ def manifest_entry(op: BuiltOp, targets: Sequence[Target] = TARGETS) -> dict[str
     """Costs in closed form, and the search of each kind of schedule, as plain data.
 
     `search` maps a kind to what was considered: for each class and element size, configs (as
-    `TILE/num_warps[/num_stages]`) by verdict: kept ones, and those rejected by each budget. The
+    `TILE/num_warps`) by verdict: kept ones, and those rejected by each budget. The
     reasons with their numbers follow from `space.verdicts`; `tilegen explain` prints them.
     """
     programs = [variant.program for variant in op.variants]

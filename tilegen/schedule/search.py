@@ -21,8 +21,6 @@ from tilegen.targets import Target
 MOST_KEPT: Final = 6
 #: Stands for the time of a row that a config cannot hold: worse than any time of the others.
 UNFIT: Final = 1e6
-#: How many of a loop's have no pipeline.
-PLAIN_KEPT: Final = 2
 #: Wider rows of an op without a loop are refused. Up to here configs that spill are kept, if no
 #: other holds the row.
 WIDEST_BLOCK: Final = 32_768
@@ -41,7 +39,6 @@ TILES: Final = {
     "block": tuple(2**n for n in range(9, 16)),
     "loop": tuple(2**n for n in range(11, 16)),
 }
-STAGES: Final = {"loop": (1, 2, 4)}
 
 #: (rows, columns) at which configs are compared: what models do, from one token to a full batch,
 #: narrow heads to wide vocabularies. Elementwise ops count elements.
@@ -103,20 +100,16 @@ def considered(demand: Demand, key: Key) -> tuple[Verdict, ...]:
     Where wider rows have no other schedule, those that spill least are let through for them.
     """
     work = demand.work
-    budgeted = Work(0, 0, 0, tiles=work.tiles, held=work.held, held_wide=work.held_wide)
+    budgeted = Work(0, 0, 0, held=work.held, held_wide=work.held_wide)
     return _considered(replace(demand, work=budgeted), key)
 
 
 @cache
 def _considered(demand: Demand, key: Key) -> tuple[Verdict, ...]:
     """The same; all ops that ask the same of the budgets share it."""
-    stages: Sequence[int] = STAGES.get(demand.kind, (1,))
-    if not key.target.async_copy:
-        stages = stages[:2]  # a pipeline in registers: one tile ahead is enough
     found = [
-        _judged(demand, key, tile, warps, depth)
+        _judged(demand, key, tile, warps)
         for warps in WARPS[demand.kind]
-        for depth in stages
         for tile in TILES[demand.kind]
     ]
     if demand.only:
@@ -125,22 +118,18 @@ def _considered(demand: Demand, key: Key) -> tuple[Verdict, ...]:
     return tuple(found)
 
 
-def _judged(demand: Demand, key: Key, tile: int, warps: int, stages: int) -> Verdict:
+def _judged(demand: Demand, key: Key, tile: int, warps: int) -> Verdict:
     """A config, with the reason if it does not fit."""
     values: Values = (("TILE", tile), ("num_warps", warps))
-    if demand.kind == "loop":
-        values += (("num_stages", stages),)
-    shared = shared_bytes(demand, key.target, key.size, tile, warps, stages)
+    shared = shared_bytes(demand, key.target, key.size, tile, warps)
     needed = registers(demand, key.target, key.size, tile, warps)
     return Verdict(
         values, shared, needed,
-        reason=_refusal(demand, key, tile, warps, stages, shared, needed),
+        reason=_refusal(demand, key, tile, warps, shared, needed),
     )  # fmt: skip
 
 
-def _refusal(
-    demand: Demand, key: Key, tile: int, warps: int, stages: int, shared: int, needed: int
-) -> str:
+def _refusal(demand: Demand, key: Key, tile: int, warps: int, shared: int, needed: int) -> str:
     target, size = key.target, key.size
     threads = warps * target.warp_size
     if threads > target.max_threads_per_program:
@@ -149,7 +138,7 @@ def _refusal(
         return f"loads: {tile * size // threads} bytes a thread, too few for a wide one"
     if tile > MOST_ELEMENTS * threads:
         return f"elements: {tile // threads} a thread of at most {MOST_ELEMENTS}"
-    most = limits(demand, target, size, warps, stages)
+    most = limits(demand, target, size, warps)
     if tile > most.registers:
         return (
             f"registers: {needed} a thread of at most {most.most_registers} "
@@ -210,23 +199,12 @@ def slowness(demand: Demand, key: Key) -> dict[Values, tuple[float, ...]]:
 
 
 def portfolio(slow: Mapping[Values, Sequence[float]]) -> tuple[Values, ...]:
-    """At most six configs that together come near the best at all shapes, smallest first.
-
-    Loops keep two configs without a pipeline: what a pipeline gains is the model's least sure guess.
-    """
+    """At most six configs that together come near the best at all shapes, smallest first."""
     left = dict(slow)
     chosen: list[Values] = []
     now: Sequence[float] = [UNFIT] * len(next(iter(slow.values()), ()))
     while left and len(chosen) < MOST_KEPT:
-        plain = len(chosen) < PLAIN_KEPT
-        costs = [
-            (sum(map(min, now, own)), values)
-            for values, own in left.items()
-            if not plain or dict(values).get("num_stages", 1) == 1
-        ]
-        if not costs:
-            break
-        best = min(costs)[1]
+        best = min((sum(map(min, now, own)), values) for values, own in left.items())[1]
         chosen.append(best)
         now = list(map(min, now, left.pop(best)))
     return tuple(sorted(chosen))

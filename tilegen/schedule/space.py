@@ -23,8 +23,6 @@ from tilegen.targets import Target, architectures
 #: Sizes share a row if no shape loses more than this share of the best time: less than the model
 #: can tell apart, and it keeps tables short.
 SAME: Final = 0.08
-#: Shared memory of a program with which deep pipelines of wide tiles fit: a table of its own.
-ROOMY: Final = 192 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,16 +81,15 @@ def kept(demand: Demand, keys: tuple[Key, ...]) -> dict[Key, tuple[Values, ...]]
     """The configs that stand in the module for each key.
 
     Keys of one maker and element size are ranked together, at the two GPUs with the most and the
-    least bandwidth for an SM; for loops, those with much shared memory by themselves. A class that one of those configs does not fit is ranked by itself.
+    least bandwidth for an SM. A class that one of those configs does not fit is ranked by itself.
     Element sizes share a row where that costs less than the model can tell.
     """
     found: dict[Key, tuple[Values, ...]] = {}
-    groups: dict[tuple[str, bool, int], list[Key]] = {}
+    groups: dict[tuple[str, int], list[Key]] = {}
     for size in sorted(ELEMENT_SIZES, key=lambda size: abs(size - USUAL_SIZE)):
         for key in keys:
             if key.size == size:
-                roomy = demand.kind == "loop" and key.target.shared_per_program >= ROOMY
-                groups.setdefault((key.target.backend, roomy, size), []).append(key)
+                groups.setdefault((key.target.backend, size), []).append(key)
     for group in groups.values():
         pace = sorted(group, key=lambda key: key.target.bandwidth / key.target.multiprocessors)
         ends = list(dict.fromkeys((pace[0], pace[-1])))
@@ -163,5 +160,4 @@ def _text(values: Values) -> str:
 def _note(demand: Demand, values: Values, served: Sequence[Key]) -> str:
     """The most shared memory that the config takes for any key that it serves."""
     found = {v.shared for key in served for v in considered(demand, key) if v.values == values}
-    exact = demand.kind == "flat" or dict(values).get("num_stages", 1) > 1
-    return f"{'' if exact else 'at most '}{max(found)} B shared"
+    return f"{'' if demand.kind == 'flat' else 'at most '}{max(found)} B shared"
