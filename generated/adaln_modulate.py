@@ -1,6 +1,6 @@
 """Modulate normalised tokens by the condition of their sample (DiT, arXiv:2212.09748).
 
-Built by tilegen 0.1.0 from specs/adaln_modulate.py (spec a6a63a77, templates c20eec4b).
+Built by tilegen 0.1.0 from specs/adaln_modulate.py (spec a6a63a77, templates 9465ef9b).
 Rebuild with `tilegen build`; edits are overwritten.
 
 Traffic: 2*B*N*S*e + 2*B*N*e bytes (e: bytes of an element)
@@ -117,7 +117,9 @@ def _adaln_modulate_tiled(
     shift_b = shift_ptr + b_0 * shift_B_0 + b_1 * shift_B_1
     out_b = out_ptr + b_0 * out_B_0 + b_1 * out_B_1
 
-    x = tl.load(x_b + s * x_S + n * x_N, mask=in_s & in_n, other=0.0).to(FLOAT)
+    x = tl.load(
+        x_b + s * x_S + n * x_N, mask=in_s & in_n, other=0.0, eviction_policy="evict_last"
+    ).to(FLOAT)
     scale = tl.load(scale_b + n * scale_N, mask=in_n, other=0.0, eviction_policy="evict_last").to(
         FLOAT
     )
@@ -145,7 +147,9 @@ def _plan(call: Call) -> Launch:
         return flat_cost(config, call.target, work, call.element_size, outer * height * length)
 
     config = call.choose(TILED_CONFIGS, tiled_time)
-    block_0, block_1 = tile_shape(axes_1.crossed(-1), height, length, config["TILE"])
+    block_0, block_1 = tile_shape(
+        axes_1.crossed(-1), height, length, config["TILE"], call.element_size
+    )
     tiles = cdiv(height, block_0) * cdiv(length, block_1)
     return Launch(
         Step(

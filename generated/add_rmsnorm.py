@@ -2,7 +2,7 @@
 
 y normalises the unrounded sum; h is that sum as it is stored, rounded.
 
-Built by tilegen 0.1.0 from specs/add_rmsnorm.py (spec 76e34d14, templates c20eec4b).
+Built by tilegen 0.1.0 from specs/add_rmsnorm.py (spec 76e34d14, templates 9465ef9b).
 Rebuild with `tilegen build`; edits are overwritten.
 
 Traffic: 4*M*N*e + N*e bytes (e: bytes of an element)
@@ -73,107 +73,44 @@ BLOCK_CONFIGS = by_class(
 )
 
 _LOOP_1 = (
-    Config(TILE=2048, num_warps=4, num_stages=1),  # at most 512 B shared
-    Config(TILE=2048, num_warps=8, num_stages=4),  # 18432 B shared
-    Config(TILE=8192, num_warps=8, num_stages=1),  # at most 2048 B shared
-    Config(TILE=8192, num_warps=8, num_stages=4),  # 73728 B shared
-    Config(TILE=16384, num_warps=8, num_stages=1),  # at most 4096 B shared
-    Config(TILE=16384, num_warps=8, num_stages=2),  # 49152 B shared
+    Config(TILE=2048, num_warps=4),  # at most 512 B shared
+    Config(TILE=2048, num_warps=8),  # at most 512 B shared
+    Config(TILE=4096, num_warps=8),  # at most 1024 B shared
+    Config(TILE=8192, num_warps=4),  # at most 2048 B shared
+    Config(TILE=8192, num_warps=8),  # at most 2048 B shared
+    Config(TILE=16384, num_warps=8),  # at most 4096 B shared
 )
 _LOOP_2 = (
-    Config(TILE=2048, num_warps=4, num_stages=1),  # at most 2048 B shared
-    Config(TILE=2048, num_warps=4, num_stages=2),  # 24576 B shared
-    Config(TILE=2048, num_warps=8, num_stages=4),  # 73728 B shared
-    Config(TILE=4096, num_warps=8, num_stages=4),  # 147456 B shared
-    Config(TILE=4096, num_warps=16, num_stages=1),  # at most 4096 B shared
-    Config(TILE=8192, num_warps=32, num_stages=1),  # at most 8192 B shared
+    Config(TILE=2048, num_warps=4),  # at most 8192 B shared
+    Config(TILE=2048, num_warps=8),  # at most 8192 B shared
+    Config(TILE=4096, num_warps=8),  # at most 16384 B shared
+    Config(TILE=4096, num_warps=16),  # at most 16384 B shared
+    Config(TILE=8192, num_warps=4),  # at most 32768 B shared
+    Config(TILE=16384, num_warps=8),  # at most 65536 B shared
 )
 _LOOP_3 = (
-    Config(TILE=2048, num_warps=8, num_stages=1),  # at most 2048 B shared
-    Config(TILE=2048, num_warps=8, num_stages=2),  # 24576 B shared
-    Config(TILE=2048, num_warps=8, num_stages=4),  # 73728 B shared
-    Config(TILE=8192, num_warps=8, num_stages=1),  # at most 8192 B shared
-    Config(TILE=8192, num_warps=8, num_stages=2),  # 98304 B shared
-    Config(TILE=16384, num_warps=8, num_stages=1),  # at most 16384 B shared
+    Config(TILE=2048, num_warps=4),  # at most 8192 B shared
+    Config(TILE=2048, num_warps=8),  # at most 8192 B shared
+    Config(TILE=2048, num_warps=16),  # at most 8192 B shared
+    Config(TILE=2048, num_warps=32),  # at most 8192 B shared
+    Config(TILE=4096, num_warps=8),  # at most 16384 B shared
+    Config(TILE=8192, num_warps=8),  # at most 32768 B shared
 )
 _LOOP_4 = (
-    Config(TILE=2048, num_warps=8, num_stages=1),  # at most 8192 B shared
-    Config(TILE=2048, num_warps=8, num_stages=2),  # 49152 B shared
-    Config(TILE=2048, num_warps=32, num_stages=2),  # 49152 B shared
-    Config(TILE=4096, num_warps=8, num_stages=1),  # at most 16384 B shared
-    Config(TILE=4096, num_warps=8, num_stages=2),  # 98304 B shared
-    Config(TILE=8192, num_warps=8, num_stages=1),  # at most 32768 B shared
-)
-_LOOP_5 = (
-    Config(TILE=2048, num_warps=8, num_stages=4),  # 18432 B shared
-    Config(TILE=4096, num_warps=16, num_stages=4),  # 36864 B shared
-    Config(TILE=8192, num_warps=4, num_stages=1),  # at most 2048 B shared
-    Config(TILE=8192, num_warps=8, num_stages=4),  # 73728 B shared
-    Config(TILE=16384, num_warps=8, num_stages=1),  # at most 4096 B shared
-    Config(TILE=16384, num_warps=8, num_stages=4),  # 147456 B shared
-)
-_LOOP_6 = (
-    Config(TILE=2048, num_warps=8, num_stages=4),  # 36864 B shared
-    Config(TILE=4096, num_warps=8, num_stages=2),  # 24576 B shared
-    Config(TILE=4096, num_warps=16, num_stages=2),  # 24576 B shared
-    Config(TILE=8192, num_warps=8, num_stages=1),  # at most 4096 B shared
-    Config(TILE=8192, num_warps=8, num_stages=4),  # 147456 B shared
-    Config(TILE=16384, num_warps=8, num_stages=1),  # at most 8192 B shared
-)
-_LOOP_7 = (
-    Config(TILE=2048, num_warps=4, num_stages=1),  # at most 8192 B shared
-    Config(TILE=2048, num_warps=8, num_stages=2),  # 49152 B shared
-    Config(TILE=2048, num_warps=8, num_stages=4),  # 147456 B shared
-    Config(TILE=4096, num_warps=8, num_stages=1),  # at most 16384 B shared
-    Config(TILE=4096, num_warps=8, num_stages=2),  # 98304 B shared
-    Config(TILE=8192, num_warps=8, num_stages=1),  # at most 32768 B shared
-)
-_LOOP_8 = (
-    Config(TILE=8192, num_warps=8, num_stages=2),  # 24576 B shared
-    Config(TILE=16384, num_warps=4, num_stages=1),  # at most 4096 B shared
-    Config(TILE=16384, num_warps=8, num_stages=1),  # at most 4096 B shared
-    Config(TILE=16384, num_warps=8, num_stages=2),  # 49152 B shared
-    Config(TILE=32768, num_warps=8, num_stages=1),  # at most 8192 B shared
-    Config(TILE=32768, num_warps=8, num_stages=2),  # 98304 B shared
-)
-_LOOP_9 = (
-    Config(TILE=4096, num_warps=8, num_stages=2),  # 24576 B shared
-    Config(TILE=8192, num_warps=4, num_stages=1),  # at most 4096 B shared
-    Config(TILE=8192, num_warps=16, num_stages=1),  # at most 4096 B shared
-    Config(TILE=16384, num_warps=8, num_stages=1),  # at most 8192 B shared
-    Config(TILE=16384, num_warps=8, num_stages=2),  # 98304 B shared
-    Config(TILE=32768, num_warps=8, num_stages=1),  # at most 16384 B shared
-)
-_LOOP_10 = (
-    Config(TILE=4096, num_warps=4, num_stages=1),  # at most 4096 B shared
-    Config(TILE=4096, num_warps=16, num_stages=2),  # 49152 B shared
-    Config(TILE=8192, num_warps=8, num_stages=1),  # at most 8192 B shared
-    Config(TILE=8192, num_warps=8, num_stages=2),  # 98304 B shared
-    Config(TILE=16384, num_warps=8, num_stages=1),  # at most 16384 B shared
-    Config(TILE=32768, num_warps=8, num_stages=1),  # at most 32768 B shared
-)
-_LOOP_11 = (
-    Config(TILE=2048, num_warps=4, num_stages=1),  # at most 8192 B shared
-    Config(TILE=2048, num_warps=4, num_stages=2),  # 49152 B shared
-    Config(TILE=4096, num_warps=8, num_stages=1),  # at most 16384 B shared
-    Config(TILE=4096, num_warps=8, num_stages=2),  # 98304 B shared
-    Config(TILE=8192, num_warps=8, num_stages=1),  # at most 32768 B shared
-    Config(TILE=16384, num_warps=8, num_stages=1),  # at most 65536 B shared
+    Config(TILE=4096, num_warps=4),  # at most 4096 B shared
+    Config(TILE=8192, num_warps=4),  # at most 8192 B shared
+    Config(TILE=8192, num_warps=8),  # at most 8192 B shared
+    Config(TILE=8192, num_warps=16),  # at most 8192 B shared
+    Config(TILE=16384, num_warps=8),  # at most 16384 B shared
+    Config(TILE=32768, num_warps=8),  # at most 32768 B shared
 )
 #: Sweeps over one row, TILE elements at a time; by architecture class and element size in bytes.
 LOOP_CONFIGS = by_class(
-    (("sm_80", "sm_89", "sm_86", "sm_120"), (1,), _LOOP_1),
-    (("sm_80", "sm_89", "sm_86", "sm_120"), (2,), _LOOP_2),
-    (("sm_90", "sm_100"), (4,), _LOOP_2),
-    (("sm_80", "sm_89", "sm_86", "sm_120"), (4,), _LOOP_3),
-    (("sm_80", "sm_89", "sm_86", "sm_120"), (8,), _LOOP_4),
-    (("sm_90", "sm_100"), (1,), _LOOP_5),
-    (("sm_90", "sm_100"), (2,), _LOOP_6),
-    (("sm_90", "sm_100"), (8,), _LOOP_7),
-    (("gfx90a", "gfx942", "gfx950"), (1,), _LOOP_8),
-    (("gfx90a", "gfx942", "gfx950"), (2,), _LOOP_9),
-    (("gfx90a", "gfx942", "gfx950"), (4,), _LOOP_10),
-    (("gfx90a", "gfx942", "gfx950"), (8,), _LOOP_11),
+    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (1,), _LOOP_1),
+    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (2, 4), _LOOP_2),
+    (("gfx90a", "gfx942", "gfx950"), (8,), _LOOP_2),
+    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _LOOP_3),
+    (("gfx90a", "gfx942", "gfx950"), (1, 2, 4), _LOOP_4),
 )
 
 
@@ -230,10 +167,15 @@ def _add_rmsnorm_block(
 
     eps = scalar(eps, FLOAT)
 
-    x = tl.load(x_rows + cols * x_col, mask=in_rows & in_cols, other=0.0).to(FLOAT)
-    residual = tl.load(residual_rows + cols * residual_col, mask=in_rows & in_cols, other=0.0).to(
-        FLOAT
-    )
+    x = tl.load(
+        x_rows + cols * x_col, mask=in_rows & in_cols, other=0.0, eviction_policy="evict_last"
+    ).to(FLOAT)
+    residual = tl.load(
+        residual_rows + cols * residual_col,
+        mask=in_rows & in_cols,
+        other=0.0,
+        eviction_policy="evict_last",
+    ).to(FLOAT)
     # h = x + residual
     h = x + residual
     # rstd = rsqrt(mean(h * h) + eps)
@@ -279,7 +221,6 @@ def _add_rmsnorm_loop(
     eps,
     LANES: tl.constexpr,
     VECTOR: tl.constexpr,
-    STAGES: tl.constexpr,
     EVEN: tl.constexpr,
     INT: tl.constexpr,
     FLOAT: tl.constexpr,
@@ -300,7 +241,7 @@ def _add_rmsnorm_loop(
     eps = scalar(eps, FLOAT)
 
     total = tl.full((LANES, 1), 0.0, FLOAT)
-    for start in tl.range(0, N, LANES * VECTOR, num_stages=STAGES):
+    for start in range(0, N, LANES * VECTOR):
         cols = start + lane
         in_cols = below(cols, N, EVEN)
 
@@ -322,7 +263,7 @@ def _add_rmsnorm_loop(
 
     rstd = tl.rsqrt(row_sum / N + eps)
 
-    for start in tl.range(0, N, LANES * VECTOR, num_stages=STAGES):
+    for start in range(0, N, LANES * VECTOR):
         cols = start + lane
         in_cols = below(cols, N, EVEN)
 
@@ -375,7 +316,6 @@ def _add_rmsnorm_partial(
     eps,
     LANES: tl.constexpr,
     VECTOR: tl.constexpr,
-    STAGES: tl.constexpr,
     EVEN: tl.constexpr,
     SPLITS: tl.constexpr,
     CHUNK: tl.constexpr,
@@ -398,7 +338,7 @@ def _add_rmsnorm_partial(
     eps = scalar(eps, FLOAT)
 
     total = tl.full((LANES, 1), 0.0, FLOAT)
-    for start in tl.range(split * CHUNK, stop, LANES * VECTOR, num_stages=STAGES):
+    for start in range(split * CHUNK, stop, LANES * VECTOR):
         cols = start + lane
         in_cols = below(cols, stop, EVEN)
 
@@ -445,7 +385,6 @@ def _add_rmsnorm_finish(
     eps,
     LANES: tl.constexpr,
     VECTOR: tl.constexpr,
-    STAGES: tl.constexpr,
     EVEN: tl.constexpr,
     SPLITS: tl.constexpr,
     CHUNK: tl.constexpr,
@@ -477,7 +416,7 @@ def _add_rmsnorm_finish(
     # rstd = rsqrt(mean(h * h) + eps)
     rstd = tl.rsqrt(row_sum / N + eps)
 
-    for start in tl.range(split * CHUNK, stop, LANES * VECTOR, num_stages=STAGES):
+    for start in range(split * CHUNK, stop, LANES * VECTOR):
         cols = start + lane
         in_cols = below(cols, stop, EVEN)
 
@@ -517,15 +456,7 @@ def _plan(call: Call) -> Launch:
 
     def loop_time(config: Config) -> float:
         work = Work(
-            reads=2,
-            writes=2,
-            flops=6.25,
-            rereads=2,
-            joins=1,
-            passes=2,
-            tiles=3,
-            held=2,
-            held_wide=2.25,
+            reads=2, writes=2, flops=6.25, rereads=2, joins=1, passes=2, held=2, held_wide=2.25
         )
         return loop_cost(config, call.target, work, call.element_size, rows.total, columns)
 
@@ -540,7 +471,6 @@ def _plan(call: Call) -> Launch:
             rereads=2,
             joins=1,
             passes=2,
-            tiles=3,
             held=2,
             held_wide=2.25,
         )
@@ -554,7 +484,6 @@ def _plan(call: Call) -> Launch:
         lanes = {
             "LANES": config["TILE"] // vector,
             "VECTOR": vector,
-            "STAGES": config["num_stages"],
             "EVEN": columns % config["TILE"] == 0,
         }
         return Launch(
@@ -645,7 +574,6 @@ def _plan(call: Call) -> Launch:
     lanes = {
         "LANES": config["TILE"] // vector,
         "VECTOR": vector,
-        "STAGES": config["num_stages"],
         "EVEN": columns % config["TILE"] == 0,
     }
     return Launch(

@@ -1,6 +1,6 @@
 """Add a linear layer's bias, then GELU (Hendrycks and Gimpel, arXiv:1606.08415).
 
-Built by tilegen 0.1.0 from specs/bias_gelu.py (spec bec6fd0e, templates c20eec4b).
+Built by tilegen 0.1.0 from specs/bias_gelu.py (spec bec6fd0e, templates 9465ef9b).
 Rebuild with `tilegen build`; edits are overwritten.
 
 Traffic: 2*M*N*e + N*e bytes (e: bytes of an element)
@@ -101,7 +101,7 @@ def _bias_gelu_none_tiled(
     x_m = x_ptr + m_0 * x_M_0 + m_1 * x_M_1 + m_2 * x_M_2
     out_m = out_ptr + m_0 * out_M_0 + m_1 * out_M_1 + m_2 * out_M_2
 
-    x = tl.load(x_m + n * x_N, mask=in_m & in_n, other=0.0).to(FLOAT)
+    x = tl.load(x_m + n * x_N, mask=in_m & in_n, other=0.0, eviction_policy="evict_last").to(FLOAT)
     bias = tl.load(bias_ptr + n * bias_N, mask=in_n, other=0.0, eviction_policy="evict_last").to(
         FLOAT
     )
@@ -153,7 +153,7 @@ def _bias_gelu_tanh_tiled(
     x_m = x_ptr + m_0 * x_M_0 + m_1 * x_M_1 + m_2 * x_M_2
     out_m = out_ptr + m_0 * out_M_0 + m_1 * out_M_1 + m_2 * out_M_2
 
-    x = tl.load(x_m + n * x_N, mask=in_m & in_n, other=0.0).to(FLOAT)
+    x = tl.load(x_m + n * x_N, mask=in_m & in_n, other=0.0, eviction_policy="evict_last").to(FLOAT)
     bias = tl.load(bias_ptr + n * bias_N, mask=in_n, other=0.0, eviction_policy="evict_last").to(
         FLOAT
     )
@@ -181,7 +181,9 @@ def _plan_none(call: Call) -> Launch:
         return flat_cost(config, call.target, work, call.element_size, outer * height * length)
 
     config = call.choose(TILED_CONFIGS, tiled_time)
-    block_0, block_1 = tile_shape(axes_0.crossed(-1), height, length, config["TILE"])
+    block_0, block_1 = tile_shape(
+        axes_0.crossed(-1), height, length, config["TILE"], call.element_size
+    )
     tiles = cdiv(height, block_0) * cdiv(length, block_1)
     return Launch(
         Step(
@@ -221,7 +223,9 @@ def _plan_tanh(call: Call) -> Launch:
         return flat_cost(config, call.target, work, call.element_size, outer * height * length)
 
     config = call.choose(TILED_CONFIGS, tiled_time)
-    block_0, block_1 = tile_shape(axes_0.crossed(-1), height, length, config["TILE"])
+    block_0, block_1 = tile_shape(
+        axes_0.crossed(-1), height, length, config["TILE"], call.element_size
+    )
     tiles = cdiv(height, block_0) * cdiv(length, block_1)
     return Launch(
         Step(

@@ -2,7 +2,7 @@
 
 A row with the label ignore_index costs 0; softcap is Gemma 2's (arXiv:2408.00118).
 
-Built by tilegen 0.1.0 from specs/cross_entropy.py (spec 42770796, templates c20eec4b).
+Built by tilegen 0.1.0 from specs/cross_entropy.py (spec 42770796, templates 9465ef9b).
 Rebuild with `tilegen build`; edits are overwritten.
 
 Traffic: M*V*e + M*i + 8*M bytes (e: bytes of an element, i: bytes of an index)
@@ -85,44 +85,43 @@ BLOCK_CONFIGS = by_class(
 )
 
 _LOOP_1 = (
-    Config(TILE=2048, num_warps=8, num_stages=4),  # 24576 B shared
-    Config(TILE=4096, num_warps=8, num_stages=4),  # 49152 B shared
-    Config(TILE=8192, num_warps=8, num_stages=1),  # at most 8192 B shared
-    Config(TILE=8192, num_warps=32, num_stages=4),  # 98304 B shared
-    Config(TILE=16384, num_warps=8, num_stages=1),  # at most 16384 B shared
-    Config(TILE=16384, num_warps=8, num_stages=4),  # 196608 B shared
+    Config(TILE=2048, num_warps=4),  # at most 8192 B shared
+    Config(TILE=2048, num_warps=8),  # at most 8192 B shared
+    Config(TILE=4096, num_warps=8),  # at most 16384 B shared
+    Config(TILE=8192, num_warps=4),  # at most 32768 B shared
+    Config(TILE=8192, num_warps=8),  # at most 32768 B shared
+    Config(TILE=16384, num_warps=8),  # at most 65536 B shared
 )
 _LOOP_2 = (
-    Config(TILE=2048, num_warps=4, num_stages=1),  # at most 8192 B shared
-    Config(TILE=2048, num_warps=4, num_stages=2),  # 16384 B shared
-    Config(TILE=4096, num_warps=4, num_stages=1),  # at most 16384 B shared
-    Config(TILE=8192, num_warps=4, num_stages=2),  # 65536 B shared
-    Config(TILE=8192, num_warps=8, num_stages=1),  # at most 32768 B shared
-    Config(TILE=16384, num_warps=8, num_stages=1),  # at most 65536 B shared
+    Config(TILE=2048, num_warps=4),  # at most 8192 B shared
+    Config(TILE=2048, num_warps=8),  # at most 8192 B shared
+    Config(TILE=2048, num_warps=16),  # at most 8192 B shared
+    Config(TILE=2048, num_warps=32),  # at most 8192 B shared
+    Config(TILE=4096, num_warps=8),  # at most 16384 B shared
+    Config(TILE=8192, num_warps=8),  # at most 32768 B shared
 )
 _LOOP_3 = (
-    Config(TILE=2048, num_warps=4, num_stages=1),  # at most 8192 B shared
-    Config(TILE=2048, num_warps=8, num_stages=4),  # 49152 B shared
-    Config(TILE=2048, num_warps=32, num_stages=4),  # 49152 B shared
-    Config(TILE=4096, num_warps=8, num_stages=1),  # at most 16384 B shared
-    Config(TILE=4096, num_warps=8, num_stages=4),  # 98304 B shared
-    Config(TILE=8192, num_warps=8, num_stages=1),  # at most 32768 B shared
+    Config(TILE=2048, num_warps=4),  # at most 1024 B shared
+    Config(TILE=4096, num_warps=4),  # at most 2048 B shared
+    Config(TILE=4096, num_warps=8),  # at most 2048 B shared
+    Config(TILE=8192, num_warps=4),  # at most 4096 B shared
+    Config(TILE=8192, num_warps=8),  # at most 4096 B shared
+    Config(TILE=16384, num_warps=8),  # at most 8192 B shared
 )
 _LOOP_4 = (
-    Config(TILE=2048, num_warps=4, num_stages=1),  # at most 2048 B shared
-    Config(TILE=2048, num_warps=4, num_stages=2),  # 8192 B shared
-    Config(TILE=2048, num_warps=8, num_stages=1),  # at most 2048 B shared
-    Config(TILE=4096, num_warps=4, num_stages=1),  # at most 4096 B shared
-    Config(TILE=8192, num_warps=8, num_stages=1),  # at most 8192 B shared
-    Config(TILE=32768, num_warps=8, num_stages=1),  # at most 32768 B shared
+    Config(TILE=2048, num_warps=4),  # at most 2048 B shared
+    Config(TILE=2048, num_warps=8),  # at most 2048 B shared
+    Config(TILE=4096, num_warps=4),  # at most 4096 B shared
+    Config(TILE=4096, num_warps=8),  # at most 4096 B shared
+    Config(TILE=8192, num_warps=8),  # at most 8192 B shared
+    Config(TILE=32768, num_warps=8),  # at most 32768 B shared
 )
 #: Sweeps over one row, TILE elements at a time; by architecture class and element size in bytes.
 LOOP_CONFIGS = by_class(
-    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2), _LOOP_1),
-    (("sm_90", "sm_100"), (4,), _LOOP_1),
-    (("gfx90a", "gfx942", "gfx950"), (1, 2, 8), _LOOP_2),
-    (("sm_80", "sm_89", "sm_86", "sm_120"), (4,), _LOOP_2),
-    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _LOOP_3),
+    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2, 4), _LOOP_1),
+    (("gfx90a", "gfx942", "gfx950"), (8,), _LOOP_1),
+    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _LOOP_2),
+    (("gfx90a", "gfx942", "gfx950"), (1, 2), _LOOP_3),
     (("gfx90a", "gfx942", "gfx950"), (4,), _LOOP_4),
 )
 
@@ -175,9 +174,12 @@ def _cross_entropy_block(
 
     z_loss = scalar(z_loss, FLOAT)
 
-    target = tl.load(target_rows, mask=in_rows, other=0)
+    target = tl.load(target_rows, mask=in_rows, other=0, eviction_policy="evict_last")
     logits = tl.load(
-        logits_rows + cols * logits_col, mask=in_rows & in_cols, other=float("-inf")
+        logits_rows + cols * logits_col,
+        mask=in_rows & in_cols,
+        other=float("-inf"),
+        eviction_policy="evict_last",
     ).to(FLOAT)
     # lse = logsumexp(logits)
     row_max = nan_max(logits, 1)
@@ -188,6 +190,7 @@ def _cross_entropy_block(
         logits_rows + target * logits_stride_V,
         mask=in_rows & ((target >= 0) & (target < V)),
         other=0.0,
+        eviction_policy="evict_last",
     ).to(FLOAT)
     # loss = where(target == ignore_index, 0.0, lse - label + z_loss * lse * lse)
     loss = tl.where(target == ignore_index, 0.0, lse - label + z_loss * lse * lse)
@@ -223,7 +226,6 @@ def _cross_entropy_loop(
     z_loss,
     LANES: tl.constexpr,
     VECTOR: tl.constexpr,
-    STAGES: tl.constexpr,
     EVEN: tl.constexpr,
     INT: tl.constexpr,
     FLOAT: tl.constexpr,
@@ -252,7 +254,7 @@ def _cross_entropy_loop(
     in_cols = below(cols, V, EVEN)
     next_logits = tl.load(logits_rows + cols * logits_col, mask=in_cols, other=float("-inf"))
 
-    for start in tl.range(0, V, LANES * VECTOR, num_stages=STAGES):
+    for start in range(0, V, LANES * VECTOR):
         cols = start + lane
         in_cols = below(cols, V, EVEN)
         logits = next_logits.to(FLOAT)
@@ -292,7 +294,6 @@ def _cross_entropy_partial(
     z_loss,
     LANES: tl.constexpr,
     VECTOR: tl.constexpr,
-    STAGES: tl.constexpr,
     EVEN: tl.constexpr,
     SPLITS: tl.constexpr,
     CHUNK: tl.constexpr,
@@ -313,7 +314,7 @@ def _cross_entropy_partial(
 
     top = tl.full((LANES, 1), -3.4028234663852886e38, FLOAT)
     total = tl.full((LANES, 1), 0.0, FLOAT)
-    for start in tl.range(split * CHUNK, stop, LANES * VECTOR, num_stages=STAGES):
+    for start in range(split * CHUNK, stop, LANES * VECTOR):
         cols = start + lane
         in_cols = below(cols, stop, EVEN)
 
@@ -441,8 +442,13 @@ def _cross_entropy_softcap_block(
     z_loss = scalar(z_loss, FLOAT)
     softcap = scalar(softcap, FLOAT)
 
-    target = tl.load(target_rows, mask=in_rows, other=0)
-    logits = tl.load(logits_rows + cols * logits_col, mask=in_rows & in_cols, other=0.0).to(FLOAT)
+    target = tl.load(target_rows, mask=in_rows, other=0, eviction_policy="evict_last")
+    logits = tl.load(
+        logits_rows + cols * logits_col,
+        mask=in_rows & in_cols,
+        other=0.0,
+        eviction_policy="evict_last",
+    ).to(FLOAT)
     # logits = softcap * tanh(logits / softcap)
     logits_2 = softcap * tanh(logits / softcap)
     # lse = logsumexp(logits)
@@ -452,9 +458,12 @@ def _cross_entropy_softcap_block(
     lse = tl.where(row_top == float("inf"), row_top, row_top + tl.log(row_total))
     # label = take(logits, target)
     valid = (target >= 0) & (target < V)
-    logits_3 = tl.load(logits_rows + target * logits_stride_V, mask=in_rows & valid, other=0.0).to(
-        FLOAT
-    )
+    logits_3 = tl.load(
+        logits_rows + target * logits_stride_V,
+        mask=in_rows & valid,
+        other=0.0,
+        eviction_policy="evict_last",
+    ).to(FLOAT)
     label = tl.where(valid, softcap * tanh(logits_3 / softcap), 0.0)
     # loss = where(target == ignore_index, 0.0, lse - label + z_loss * lse * lse)
     loss = tl.where(target == ignore_index, 0.0, lse - label + z_loss * lse * lse)
@@ -491,7 +500,6 @@ def _cross_entropy_softcap_loop(
     softcap,
     LANES: tl.constexpr,
     VECTOR: tl.constexpr,
-    STAGES: tl.constexpr,
     EVEN: tl.constexpr,
     INT: tl.constexpr,
     FLOAT: tl.constexpr,
@@ -521,7 +529,7 @@ def _cross_entropy_softcap_loop(
     in_cols = below(cols, V, EVEN)
     next_logits_2 = tl.load(logits_rows + cols * logits_col, mask=in_cols, other=0.0)
 
-    for start in tl.range(0, V, LANES * VECTOR, num_stages=STAGES):
+    for start in range(0, V, LANES * VECTOR):
         cols = start + lane
         in_cols = below(cols, V, EVEN)
         logits_2 = next_logits_2.to(FLOAT)
@@ -564,7 +572,6 @@ def _cross_entropy_softcap_partial(
     softcap,
     LANES: tl.constexpr,
     VECTOR: tl.constexpr,
-    STAGES: tl.constexpr,
     EVEN: tl.constexpr,
     SPLITS: tl.constexpr,
     CHUNK: tl.constexpr,
@@ -586,7 +593,7 @@ def _cross_entropy_softcap_partial(
 
     top = tl.full((LANES, 1), -3.4028234663852886e38, FLOAT)
     total = tl.full((LANES, 1), 0.0, FLOAT)
-    for start in tl.range(split * CHUNK, stop, LANES * VECTOR, num_stages=STAGES):
+    for start in range(split * CHUNK, stop, LANES * VECTOR):
         cols = start + lane
         in_cols = below(cols, stop, EVEN)
 
@@ -717,9 +724,12 @@ def _cross_entropy_label_smoothing_block(
     label_smoothing = scalar(label_smoothing, FLOAT)
     z_loss = scalar(z_loss, FLOAT)
 
-    target = tl.load(target_rows, mask=in_rows, other=0)
+    target = tl.load(target_rows, mask=in_rows, other=0, eviction_policy="evict_last")
     logits = tl.load(
-        logits_rows + cols * logits_col, mask=in_rows & in_cols, other=float("-inf")
+        logits_rows + cols * logits_col,
+        mask=in_rows & in_cols,
+        other=float("-inf"),
+        eviction_policy="evict_last",
     ).to(FLOAT)
     # lse = logsumexp(logits)
     row_max = nan_max(logits, 1)
@@ -730,6 +740,7 @@ def _cross_entropy_label_smoothing_block(
         logits_rows + target * logits_stride_V,
         mask=in_rows & ((target >= 0) & (target < V)),
         other=0.0,
+        eviction_policy="evict_last",
     ).to(FLOAT)
     # smooth = where(label_smoothing > 0.0, mean(logits), 0.0)
     row_sum = tl.sum(tl.where(in_cols, logits, 0.0), axis=1, keep_dims=True)
@@ -771,7 +782,6 @@ def _cross_entropy_label_smoothing_loop(
     z_loss,
     LANES: tl.constexpr,
     VECTOR: tl.constexpr,
-    STAGES: tl.constexpr,
     EVEN: tl.constexpr,
     INT: tl.constexpr,
     FLOAT: tl.constexpr,
@@ -802,7 +812,7 @@ def _cross_entropy_label_smoothing_loop(
     in_cols = below(cols, V, EVEN)
     next_logits = tl.load(logits_rows + cols * logits_col, mask=in_cols, other=0.0)
 
-    for start in tl.range(0, V, LANES * VECTOR, num_stages=STAGES):
+    for start in range(0, V, LANES * VECTOR):
         cols = start + lane
         in_cols = below(cols, V, EVEN)
         logits = next_logits.to(FLOAT)
@@ -848,7 +858,6 @@ def _cross_entropy_label_smoothing_partial(
     z_loss,
     LANES: tl.constexpr,
     VECTOR: tl.constexpr,
-    STAGES: tl.constexpr,
     EVEN: tl.constexpr,
     SPLITS: tl.constexpr,
     CHUNK: tl.constexpr,
@@ -871,7 +880,7 @@ def _cross_entropy_label_smoothing_partial(
     top = tl.full((LANES, 1), -3.4028234663852886e38, FLOAT)
     total = tl.full((LANES, 1), 0.0, FLOAT)
     total_2 = tl.full((LANES, 1), 0.0, FLOAT)
-    for start in tl.range(split * CHUNK, stop, LANES * VECTOR, num_stages=STAGES):
+    for start in range(split * CHUNK, stop, LANES * VECTOR):
         cols = start + lane
         in_cols = below(cols, stop, EVEN)
 
@@ -1012,8 +1021,13 @@ def _cross_entropy_label_smoothing_softcap_block(
     z_loss = scalar(z_loss, FLOAT)
     softcap = scalar(softcap, FLOAT)
 
-    target = tl.load(target_rows, mask=in_rows, other=0)
-    logits = tl.load(logits_rows + cols * logits_col, mask=in_rows & in_cols, other=0.0).to(FLOAT)
+    target = tl.load(target_rows, mask=in_rows, other=0, eviction_policy="evict_last")
+    logits = tl.load(
+        logits_rows + cols * logits_col,
+        mask=in_rows & in_cols,
+        other=0.0,
+        eviction_policy="evict_last",
+    ).to(FLOAT)
     # logits = softcap * tanh(logits / softcap)
     logits_2 = softcap * tanh(logits / softcap)
     # lse = logsumexp(logits)
@@ -1023,9 +1037,12 @@ def _cross_entropy_label_smoothing_softcap_block(
     lse = tl.where(row_top == float("inf"), row_top, row_top + tl.log(row_total))
     # label = take(logits, target)
     valid = (target >= 0) & (target < V)
-    logits_3 = tl.load(logits_rows + target * logits_stride_V, mask=in_rows & valid, other=0.0).to(
-        FLOAT
-    )
+    logits_3 = tl.load(
+        logits_rows + target * logits_stride_V,
+        mask=in_rows & valid,
+        other=0.0,
+        eviction_policy="evict_last",
+    ).to(FLOAT)
     label = tl.where(valid, softcap * tanh(logits_3 / softcap), 0.0)
     # smooth = where(label_smoothing > 0.0, mean(logits), 0.0)
     row_sum = tl.sum(logits_2, axis=1, keep_dims=True)
@@ -1068,7 +1085,6 @@ def _cross_entropy_label_smoothing_softcap_loop(
     softcap,
     LANES: tl.constexpr,
     VECTOR: tl.constexpr,
-    STAGES: tl.constexpr,
     EVEN: tl.constexpr,
     INT: tl.constexpr,
     FLOAT: tl.constexpr,
@@ -1100,7 +1116,7 @@ def _cross_entropy_label_smoothing_softcap_loop(
     in_cols = below(cols, V, EVEN)
     next_logits_2 = tl.load(logits_rows + cols * logits_col, mask=in_cols, other=0.0)
 
-    for start in tl.range(0, V, LANES * VECTOR, num_stages=STAGES):
+    for start in range(0, V, LANES * VECTOR):
         cols = start + lane
         in_cols = below(cols, V, EVEN)
         logits_2 = next_logits_2.to(FLOAT)
@@ -1151,7 +1167,6 @@ def _cross_entropy_label_smoothing_softcap_partial(
     softcap,
     LANES: tl.constexpr,
     VECTOR: tl.constexpr,
-    STAGES: tl.constexpr,
     EVEN: tl.constexpr,
     SPLITS: tl.constexpr,
     CHUNK: tl.constexpr,
@@ -1175,7 +1190,7 @@ def _cross_entropy_label_smoothing_softcap_partial(
     top = tl.full((LANES, 1), -3.4028234663852886e38, FLOAT)
     total = tl.full((LANES, 1), 0.0, FLOAT)
     total_2 = tl.full((LANES, 1), 0.0, FLOAT)
-    for start in tl.range(split * CHUNK, stop, LANES * VECTOR, num_stages=STAGES):
+    for start in range(split * CHUNK, stop, LANES * VECTOR):
         cols = start + lane
         in_cols = below(cols, stop, EVEN)
 
@@ -1304,7 +1319,6 @@ def _plan(call: Call) -> Launch:
         lanes = {
             "LANES": config["TILE"] // vector,
             "VECTOR": vector,
-            "STAGES": config["num_stages"],
             "EVEN": columns % config["TILE"] == 0,
         }
         return Launch(
@@ -1382,7 +1396,6 @@ def _plan(call: Call) -> Launch:
     lanes = {
         "LANES": config["TILE"] // vector,
         "VECTOR": vector,
-        "STAGES": config["num_stages"],
         "EVEN": columns % config["TILE"] == 0,
     }
     return Launch(
@@ -1450,7 +1463,6 @@ def _plan_softcap(call: Call) -> Launch:
         lanes = {
             "LANES": config["TILE"] // vector,
             "VECTOR": vector,
-            "STAGES": config["num_stages"],
             "EVEN": columns % config["TILE"] == 0,
         }
         return Launch(
@@ -1528,7 +1540,6 @@ def _plan_softcap(call: Call) -> Launch:
     lanes = {
         "LANES": config["TILE"] // vector,
         "VECTOR": vector,
-        "STAGES": config["num_stages"],
         "EVEN": columns % config["TILE"] == 0,
     }
     return Launch(
@@ -1596,7 +1607,6 @@ def _plan_label_smoothing(call: Call) -> Launch:
         lanes = {
             "LANES": config["TILE"] // vector,
             "VECTOR": vector,
-            "STAGES": config["num_stages"],
             "EVEN": columns % config["TILE"] == 0,
         }
         return Launch(
@@ -1683,7 +1693,6 @@ def _plan_label_smoothing(call: Call) -> Launch:
     lanes = {
         "LANES": config["TILE"] // vector,
         "VECTOR": vector,
-        "STAGES": config["num_stages"],
         "EVEN": columns % config["TILE"] == 0,
     }
     return Launch(
@@ -1751,7 +1760,6 @@ def _plan_label_smoothing_softcap(call: Call) -> Launch:
         lanes = {
             "LANES": config["TILE"] // vector,
             "VECTOR": vector,
-            "STAGES": config["num_stages"],
             "EVEN": columns % config["TILE"] == 0,
         }
         return Launch(
@@ -1838,7 +1846,6 @@ def _plan_label_smoothing_softcap(call: Call) -> Launch:
     lanes = {
         "LANES": config["TILE"] // vector,
         "VECTOR": vector,
-        "STAGES": config["num_stages"],
         "EVEN": columns % config["TILE"] == 0,
     }
     return Launch(

@@ -2,7 +2,7 @@
 
 The mask is a function of the seed and the position alone, so that a backward can draw it again.
 
-Built by tilegen 0.1.0 from specs/dropout_residual_add.py (spec 0b10f04d, templates c20eec4b).
+Built by tilegen 0.1.0 from specs/dropout_residual_add.py (spec 0b10f04d, templates 9465ef9b).
 Rebuild with `tilegen build`; edits are overwritten.
 
 Traffic: 3*N*e + i bytes (e: bytes of an element, i: bytes of an index)
@@ -133,12 +133,14 @@ def _dropout_residual_add_flat(
     inside = below(offsets, NUMEL, EVEN)
     rate = scalar(rate, FLOAT)
 
-    residual = tl.load(residual_ptr + offsets, mask=inside, other=0.0).to(FLOAT)
+    residual = tl.load(
+        residual_ptr + offsets, mask=inside, other=0.0, eviction_policy="evict_last"
+    ).to(FLOAT)
     seed = tl.load(seed_ptr)
     # keep = uniform(seed, N) >= rate
     uniforms = uniform_line(seed, start, BLOCK)
     keep = uniforms >= rate
-    x = tl.load(x_ptr + offsets, mask=inside, other=0.0).to(FLOAT)
+    x = tl.load(x_ptr + offsets, mask=inside, other=0.0, eviction_policy="evict_last").to(FLOAT)
     # kept = where(keep, x / (1.0 - rate), 0.0)
     kept = tl.where(keep, x / (1.0 - rate), 0.0)
     # return residual + kept
@@ -192,13 +194,18 @@ def _dropout_residual_add_tiled(
     rate = scalar(rate, FLOAT)
 
     residual = tl.load(
-        residual_axes + axis_2 * residual_2 + axis_3 * residual_3, mask=inside, other=0.0
+        residual_axes + axis_2 * residual_2 + axis_3 * residual_3,
+        mask=inside,
+        other=0.0,
+        eviction_policy="evict_last",
     ).to(FLOAT)
     seed = tl.load(seed_ptr)
     # keep = uniform(seed, N) >= rate
     uniforms = uniform(seed, ((axis_0 * SIZE_1 + axis_1) * SIZE_2 + axis_2) * SIZE_3 + axis_3)
     keep = uniforms >= rate
-    x = tl.load(x_axes + axis_2 * x_2 + axis_3 * x_3, mask=inside, other=0.0).to(FLOAT)
+    x = tl.load(
+        x_axes + axis_2 * x_2 + axis_3 * x_3, mask=inside, other=0.0, eviction_policy="evict_last"
+    ).to(FLOAT)
     # kept = where(keep, x / (1.0 - rate), 0.0)
     kept = tl.where(keep, x / (1.0 - rate), 0.0)
     # return residual + kept
@@ -212,7 +219,7 @@ def _dropout_residual_add_tiled(
 def _plan(call: Call) -> Launch:
     """Kernel, config and grid for one set of shapes, strides and dtypes."""
     axes = call.axes(("N",), limit=4)
-    if axes.flat(("x", "residual", "seed", "out")) and call.takes("flat"):
+    if axes.flat(("x", "residual", "out")) and call.takes("flat"):
 
         def flat_time(config: Config) -> float:
             work = Work(reads=2, writes=1, flops=34, special=1, held=1.5, held_wide=2)
@@ -241,7 +248,9 @@ def _plan(call: Call) -> Launch:
         return flat_cost(config, call.target, work, call.element_size, outer * height * length)
 
     config = call.choose(TILED_CONFIGS, tiled_time)
-    block_0, block_1 = tile_shape(axes.crossed(-2), height, length, config["TILE"])
+    block_0, block_1 = tile_shape(
+        axes.crossed(-2), height, length, config["TILE"], call.element_size
+    )
     tiles = cdiv(height, block_0) * cdiv(length, block_1)
     return Launch(
         Step(

@@ -1,6 +1,6 @@
 """Dynamic tanh, which stands in for a norm; alpha is learned (Zhu et al., arXiv:2503.10622).
 
-Built by tilegen 0.1.0 from specs/dyt.py (spec 7a590c66, templates c20eec4b).
+Built by tilegen 0.1.0 from specs/dyt.py (spec 7a590c66, templates 9465ef9b).
 Rebuild with `tilegen build`; edits are overwritten.
 
 Traffic: 2*M*N*e + 2*N*e + e bytes (e: bytes of an element)
@@ -117,7 +117,7 @@ def _dyt_tiled(
         weight_ptr + n * weight_N, mask=in_n, other=0.0, eviction_policy="evict_last"
     ).to(FLOAT)
     alpha = tl.load(alpha_ptr).to(FLOAT)
-    x = tl.load(x_m + n * x_N, mask=in_m & in_n, other=0.0).to(FLOAT)
+    x = tl.load(x_m + n * x_N, mask=in_m & in_n, other=0.0, eviction_policy="evict_last").to(FLOAT)
     bias = tl.load(bias_ptr + n * bias_N, mask=in_n, other=0.0, eviction_policy="evict_last").to(
         FLOAT
     )
@@ -141,7 +141,9 @@ def _plan(call: Call) -> Launch:
         return flat_cost(config, call.target, work, call.element_size, outer * height * length)
 
     config = call.choose(TILED_CONFIGS, tiled_time)
-    block_0, block_1 = tile_shape(axes_0.crossed(-1), height, length, config["TILE"])
+    block_0, block_1 = tile_shape(
+        axes_0.crossed(-1), height, length, config["TILE"], call.element_size
+    )
     tiles = cdiv(height, block_0) * cdiv(length, block_1)
     return Launch(
         Step(

@@ -2,7 +2,7 @@
 
 gate and up may be the halves of one tensor: strides are free.
 
-Built by tilegen 0.1.0 from specs/geglu.py (spec 398b2670, templates c20eec4b).
+Built by tilegen 0.1.0 from specs/geglu.py (spec 398b2670, templates 9465ef9b).
 Rebuild with `tilegen build`; edits are overwritten.
 
 Traffic: 3*N*e bytes (e: bytes of an element)
@@ -107,8 +107,10 @@ def _geglu_none_flat(
     offsets = start + tl.arange(0, BLOCK)
     inside = below(offsets, NUMEL, EVEN)
 
-    gate = tl.load(gate_ptr + offsets, mask=inside, other=0.0).to(FLOAT)
-    up = tl.load(up_ptr + offsets, mask=inside, other=0.0).to(FLOAT)
+    gate = tl.load(gate_ptr + offsets, mask=inside, other=0.0, eviction_policy="evict_last").to(
+        FLOAT
+    )
+    up = tl.load(up_ptr + offsets, mask=inside, other=0.0, eviction_policy="evict_last").to(FLOAT)
     # return gelu(gate, approximate=approximate) * up
     tl.store(
         out_ptr + offsets,
@@ -161,8 +163,18 @@ def _geglu_none_tiled(
     up_axes = up_ptr + axis_0 * up_0 + axis_1 * up_1
     out_axes = out_ptr + axis_0 * out_0 + axis_1 * out_1
 
-    gate = tl.load(gate_axes + axis_2 * gate_2 + axis_3 * gate_3, mask=inside, other=0.0).to(FLOAT)
-    up = tl.load(up_axes + axis_2 * up_2 + axis_3 * up_3, mask=inside, other=0.0).to(FLOAT)
+    gate = tl.load(
+        gate_axes + axis_2 * gate_2 + axis_3 * gate_3,
+        mask=inside,
+        other=0.0,
+        eviction_policy="evict_last",
+    ).to(FLOAT)
+    up = tl.load(
+        up_axes + axis_2 * up_2 + axis_3 * up_3,
+        mask=inside,
+        other=0.0,
+        eviction_policy="evict_last",
+    ).to(FLOAT)
     # return gelu(gate, approximate=approximate) * up
     tl.store(
         out_axes + axis_2 * out_2 + axis_3 * out_3,
@@ -189,8 +201,10 @@ def _geglu_tanh_flat(
     offsets = start + tl.arange(0, BLOCK)
     inside = below(offsets, NUMEL, EVEN)
 
-    gate = tl.load(gate_ptr + offsets, mask=inside, other=0.0).to(FLOAT)
-    up = tl.load(up_ptr + offsets, mask=inside, other=0.0).to(FLOAT)
+    gate = tl.load(gate_ptr + offsets, mask=inside, other=0.0, eviction_policy="evict_last").to(
+        FLOAT
+    )
+    up = tl.load(up_ptr + offsets, mask=inside, other=0.0, eviction_policy="evict_last").to(FLOAT)
     # return gelu(gate, approximate=approximate) * up
     tl.store(
         out_ptr + offsets,
@@ -244,8 +258,18 @@ def _geglu_tanh_tiled(
     up_axes = up_ptr + axis_0 * up_0 + axis_1 * up_1
     out_axes = out_ptr + axis_0 * out_0 + axis_1 * out_1
 
-    gate = tl.load(gate_axes + axis_2 * gate_2 + axis_3 * gate_3, mask=inside, other=0.0).to(FLOAT)
-    up = tl.load(up_axes + axis_2 * up_2 + axis_3 * up_3, mask=inside, other=0.0).to(FLOAT)
+    gate = tl.load(
+        gate_axes + axis_2 * gate_2 + axis_3 * gate_3,
+        mask=inside,
+        other=0.0,
+        eviction_policy="evict_last",
+    ).to(FLOAT)
+    up = tl.load(
+        up_axes + axis_2 * up_2 + axis_3 * up_3,
+        mask=inside,
+        other=0.0,
+        eviction_policy="evict_last",
+    ).to(FLOAT)
     # return gelu(gate, approximate=approximate) * up
     tl.store(
         out_axes + axis_2 * out_2 + axis_3 * out_3,
@@ -288,7 +312,9 @@ def _plan_none(call: Call) -> Launch:
         return flat_cost(config, call.target, work, call.element_size, outer * height * length)
 
     config = call.choose(TILED_CONFIGS, tiled_time)
-    block_0, block_1 = tile_shape(axes.crossed(-2), height, length, config["TILE"])
+    block_0, block_1 = tile_shape(
+        axes.crossed(-2), height, length, config["TILE"], call.element_size
+    )
     tiles = cdiv(height, block_0) * cdiv(length, block_1)
     return Launch(
         Step(
@@ -343,7 +369,9 @@ def _plan_tanh(call: Call) -> Launch:
         return flat_cost(config, call.target, work, call.element_size, outer * height * length)
 
     config = call.choose(TILED_CONFIGS, tiled_time)
-    block_0, block_1 = tile_shape(axes.crossed(-2), height, length, config["TILE"])
+    block_0, block_1 = tile_shape(
+        axes.crossed(-2), height, length, config["TILE"], call.element_size
+    )
     tiles = cdiv(height, block_0) * cdiv(length, block_1)
     return Launch(
         Step(

@@ -1,6 +1,6 @@
 """GELU by the error function (Hendrycks and Gimpel, arXiv:1606.08415).
 
-Built by tilegen 0.1.0 from specs/gelu_erf.py (spec aa1c54ce, templates c20eec4b).
+Built by tilegen 0.1.0 from specs/gelu_erf.py (spec aa1c54ce, templates 9465ef9b).
 Rebuild with `tilegen build`; edits are overwritten.
 
 Traffic: 2*N*e bytes (e: bytes of an element)
@@ -102,7 +102,7 @@ def _gelu_erf_flat(
     offsets = start + tl.arange(0, BLOCK)
     inside = below(offsets, NUMEL, EVEN)
 
-    x = tl.load(x_ptr + offsets, mask=inside, other=0.0).to(FLOAT)
+    x = tl.load(x_ptr + offsets, mask=inside, other=0.0, eviction_policy="evict_last").to(FLOAT)
     # return gelu(x)
     tl.store(
         out_ptr + offsets,
@@ -147,7 +147,9 @@ def _gelu_erf_tiled(
     x_axes = x_ptr + axis_0 * x_0 + axis_1 * x_1
     out_axes = out_ptr + axis_0 * out_0 + axis_1 * out_1
 
-    x = tl.load(x_axes + axis_2 * x_2 + axis_3 * x_3, mask=inside, other=0.0).to(FLOAT)
+    x = tl.load(
+        x_axes + axis_2 * x_2 + axis_3 * x_3, mask=inside, other=0.0, eviction_policy="evict_last"
+    ).to(FLOAT)
     # return gelu(x)
     tl.store(
         out_axes + axis_2 * out_2 + axis_3 * out_3,
@@ -187,7 +189,9 @@ def _plan(call: Call) -> Launch:
         return flat_cost(config, call.target, work, call.element_size, outer * height * length)
 
     config = call.choose(TILED_CONFIGS, tiled_time)
-    block_0, block_1 = tile_shape(axes.crossed(-2), height, length, config["TILE"])
+    block_0, block_1 = tile_shape(
+        axes.crossed(-2), height, length, config["TILE"], call.element_size
+    )
     tiles = cdiv(height, block_0) * cdiv(length, block_1)
     return Launch(
         Step(

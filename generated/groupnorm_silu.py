@@ -1,6 +1,6 @@
 """Group norm (Wu and He, arXiv:1803.08494), then SiLU, as in a diffusion U-Net's blocks.
 
-Built by tilegen 0.1.0 from specs/groupnorm_silu.py (spec bf8a903e, templates c20eec4b).
+Built by tilegen 0.1.0 from specs/groupnorm_silu.py (spec bf8a903e, templates 9465ef9b).
 Rebuild with `tilegen build`; edits are overwritten.
 
 Traffic: 2*B*C*G*HW*e + 2*C*G*e bytes (e: bytes of an element)
@@ -85,81 +85,56 @@ BLOCK_CONFIGS = by_class(
 )
 
 _LOOP_1 = (
-    Config(TILE=2048, num_warps=8, num_stages=4),  # 12288 B shared
-    Config(TILE=4096, num_warps=4, num_stages=1),  # at most 2048 B shared
-    Config(TILE=8192, num_warps=32, num_stages=4),  # 49152 B shared
-    Config(TILE=16384, num_warps=8, num_stages=1),  # at most 8192 B shared
-    Config(TILE=16384, num_warps=16, num_stages=4),  # 98304 B shared
-    Config(TILE=32768, num_warps=16, num_stages=4),  # 196608 B shared
+    Config(TILE=2048, num_warps=4),  # at most 2048 B shared
+    Config(TILE=2048, num_warps=8),  # at most 2048 B shared
+    Config(TILE=4096, num_warps=4),  # at most 4096 B shared
+    Config(TILE=4096, num_warps=8),  # at most 4096 B shared
+    Config(TILE=16384, num_warps=8),  # at most 16384 B shared
+    Config(TILE=32768, num_warps=16),  # at most 32768 B shared
 )
 _LOOP_2 = (
-    Config(TILE=4096, num_warps=4, num_stages=2),  # 16384 B shared
-    Config(TILE=4096, num_warps=8, num_stages=4),  # 49152 B shared
-    Config(TILE=8192, num_warps=32, num_stages=4),  # 98304 B shared
-    Config(TILE=16384, num_warps=8, num_stages=1),  # at most 16384 B shared
-    Config(TILE=16384, num_warps=8, num_stages=4),  # 196608 B shared
-    Config(TILE=32768, num_warps=16, num_stages=1),  # at most 32768 B shared
+    Config(TILE=2048, num_warps=4),  # at most 1024 B shared
+    Config(TILE=2048, num_warps=8),  # at most 1024 B shared
+    Config(TILE=4096, num_warps=4),  # at most 2048 B shared
+    Config(TILE=8192, num_warps=4),  # at most 4096 B shared
+    Config(TILE=8192, num_warps=8),  # at most 4096 B shared
+    Config(TILE=32768, num_warps=16),  # at most 16384 B shared
 )
 _LOOP_3 = (
-    Config(TILE=2048, num_warps=4, num_stages=1),  # at most 2048 B shared
-    Config(TILE=2048, num_warps=8, num_stages=4),  # 24576 B shared
-    Config(TILE=4096, num_warps=8, num_stages=4),  # 49152 B shared
-    Config(TILE=8192, num_warps=8, num_stages=4),  # 98304 B shared
-    Config(TILE=16384, num_warps=8, num_stages=1),  # at most 16384 B shared
-    Config(TILE=32768, num_warps=16, num_stages=1),  # at most 32768 B shared
+    Config(TILE=2048, num_warps=4),  # at most 8192 B shared
+    Config(TILE=2048, num_warps=8),  # at most 8192 B shared
+    Config(TILE=2048, num_warps=16),  # at most 8192 B shared
+    Config(TILE=4096, num_warps=4),  # at most 16384 B shared
+    Config(TILE=4096, num_warps=8),  # at most 16384 B shared
+    Config(TILE=16384, num_warps=8),  # at most 65536 B shared
 )
 _LOOP_4 = (
-    Config(TILE=2048, num_warps=4, num_stages=1),  # at most 8192 B shared
-    Config(TILE=2048, num_warps=8, num_stages=4),  # 49152 B shared
-    Config(TILE=2048, num_warps=32, num_stages=4),  # 49152 B shared
-    Config(TILE=4096, num_warps=8, num_stages=4),  # 98304 B shared
-    Config(TILE=4096, num_warps=32, num_stages=1),  # at most 16384 B shared
-    Config(TILE=8192, num_warps=8, num_stages=1),  # at most 32768 B shared
+    Config(TILE=2048, num_warps=4),  # at most 512 B shared
+    Config(TILE=4096, num_warps=4),  # at most 1024 B shared
+    Config(TILE=4096, num_warps=8),  # at most 1024 B shared
+    Config(TILE=8192, num_warps=8),  # at most 2048 B shared
+    Config(TILE=16384, num_warps=4),  # at most 4096 B shared
+    Config(TILE=32768, num_warps=8),  # at most 8192 B shared
 )
 _LOOP_5 = (
-    Config(TILE=2048, num_warps=4, num_stages=2),  # 16384 B shared
-    Config(TILE=2048, num_warps=8, num_stages=4),  # 49152 B shared
-    Config(TILE=2048, num_warps=32, num_stages=4),  # 49152 B shared
-    Config(TILE=8192, num_warps=8, num_stages=1),  # at most 32768 B shared
-    Config(TILE=8192, num_warps=8, num_stages=4),  # 196608 B shared
-    Config(TILE=16384, num_warps=8, num_stages=1),  # at most 65536 B shared
-)
-_LOOP_6 = (
-    Config(TILE=4096, num_warps=4, num_stages=2),  # 4096 B shared
-    Config(TILE=8192, num_warps=8, num_stages=1),  # at most 2048 B shared
-    Config(TILE=8192, num_warps=8, num_stages=2),  # 8192 B shared
-    Config(TILE=16384, num_warps=8, num_stages=1),  # at most 4096 B shared
-    Config(TILE=16384, num_warps=16, num_stages=2),  # 16384 B shared
-    Config(TILE=32768, num_warps=8, num_stages=2),  # 32768 B shared
-)
-_LOOP_7 = (
-    Config(TILE=4096, num_warps=4, num_stages=2),  # 16384 B shared
-    Config(TILE=8192, num_warps=16, num_stages=1),  # at most 8192 B shared
-    Config(TILE=16384, num_warps=4, num_stages=1),  # at most 16384 B shared
-    Config(TILE=16384, num_warps=8, num_stages=1),  # at most 16384 B shared
-    Config(TILE=32768, num_warps=8, num_stages=1),  # at most 32768 B shared
-    Config(TILE=32768, num_warps=8, num_stages=2),  # 131072 B shared
-)
-_LOOP_8 = (
-    Config(TILE=2048, num_warps=4, num_stages=1),  # at most 8192 B shared
-    Config(TILE=2048, num_warps=4, num_stages=2),  # 16384 B shared
-    Config(TILE=2048, num_warps=8, num_stages=2),  # 16384 B shared
-    Config(TILE=8192, num_warps=4, num_stages=1),  # at most 32768 B shared
-    Config(TILE=16384, num_warps=8, num_stages=1),  # at most 65536 B shared
-    Config(TILE=16384, num_warps=8, num_stages=2),  # 131072 B shared
+    Config(TILE=4096, num_warps=4),  # at most 4096 B shared
+    Config(TILE=8192, num_warps=16),  # at most 8192 B shared
+    Config(TILE=16384, num_warps=4),  # at most 16384 B shared
+    Config(TILE=16384, num_warps=8),  # at most 16384 B shared
+    Config(TILE=16384, num_warps=16),  # at most 16384 B shared
+    Config(TILE=32768, num_warps=8),  # at most 32768 B shared
 )
 #: Sweeps over one row, TILE elements at a time; by architecture class and element size in bytes.
 LOOP_CONFIGS = by_class(
-    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (1,), _LOOP_1),
-    (("sm_90", "sm_100"), (2,), _LOOP_1),
-    (("sm_80", "sm_89", "sm_86", "sm_120"), (2,), _LOOP_2),
-    (("sm_90", "sm_100"), (4,), _LOOP_2),
-    (("sm_80", "sm_89", "sm_86", "sm_120"), (4,), _LOOP_3),
-    (("sm_80", "sm_89", "sm_86", "sm_120"), (8,), _LOOP_4),
-    (("sm_90", "sm_100"), (8,), _LOOP_5),
-    (("gfx90a", "gfx942", "gfx950"), (1,), _LOOP_6),
-    (("gfx90a", "gfx942", "gfx950"), (2, 4), _LOOP_7),
-    (("gfx90a", "gfx942", "gfx950"), (8,), _LOOP_8),
+    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 4), _LOOP_1),
+    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (2,), _LOOP_2),
+    (
+        ("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120", "gfx90a", "gfx942", "gfx950"),
+        (8,),
+        _LOOP_3,
+    ),
+    (("gfx90a", "gfx942", "gfx950"), (1,), _LOOP_4),
+    (("gfx90a", "gfx942", "gfx950"), (2, 4), _LOOP_5),
 )
 
 
@@ -224,6 +199,7 @@ def _groupnorm_silu_block(
         x_rows + cols_0 * x_col_0 + cols_1 * x_col_1,
         mask=in_rows & in_cols_0 & in_cols_1,
         other=0.0,
+        eviction_policy="evict_last",
     ).to(FLOAT)
     # normed = (x - mean(x, (C, HW))) * rstd
     row_sum = tl.sum(tl.sum(x, axis=2, keep_dims=True), axis=1, keep_dims=True)
@@ -238,10 +214,18 @@ def _groupnorm_silu_block(
     # rstd = rsqrt(variance(x, (C, HW)) + eps)
     rstd = tl.rsqrt(row_sum_2 / (C * HW) + eps)
     normed = (x - row_mean) * rstd
-    weight = tl.load(weight_rows + cols_0 * weight_col_0, mask=in_rows & in_cols_0, other=0.0).to(
-        FLOAT
-    )
-    bias = tl.load(bias_rows + cols_0 * bias_col_0, mask=in_rows & in_cols_0, other=0.0).to(FLOAT)
+    weight = tl.load(
+        weight_rows + cols_0 * weight_col_0,
+        mask=in_rows & in_cols_0,
+        other=0.0,
+        eviction_policy="evict_last",
+    ).to(FLOAT)
+    bias = tl.load(
+        bias_rows + cols_0 * bias_col_0,
+        mask=in_rows & in_cols_0,
+        other=0.0,
+        eviction_policy="evict_last",
+    ).to(FLOAT)
     # return silu(normed * weight + bias)
     value = normed * weight + bias
     tl.store(
@@ -285,7 +269,6 @@ def _groupnorm_silu_loop(
     eps,
     LANES: tl.constexpr,
     VECTOR: tl.constexpr,
-    STAGES: tl.constexpr,
     EVEN: tl.constexpr,
     WIDTH: tl.constexpr,
     INT: tl.constexpr,
@@ -310,7 +293,7 @@ def _groupnorm_silu_loop(
 
     total = tl.full((LANES, 1), 0.0, FLOAT)
     blocks = tl.cdiv(COLS_1, WIDTH)
-    for block in tl.range(0, tl.cdiv(COLS_0, HEIGHT) * blocks, num_stages=STAGES):
+    for block in range(0, tl.cdiv(COLS_0, HEIGHT) * blocks):
         cols_0 = block // blocks * HEIGHT + lane_0
         cols_1 = block % blocks * WIDTH + lane_1
         in_cols_0 = below(cols_0, COLS_0, EVEN)
@@ -331,7 +314,7 @@ def _groupnorm_silu_loop(
 
     total_2 = tl.full((LANES, 1), 0.0, FLOAT)
     blocks = tl.cdiv(COLS_1, WIDTH)
-    for block in tl.range(0, tl.cdiv(COLS_0, HEIGHT) * blocks, num_stages=STAGES):
+    for block in range(0, tl.cdiv(COLS_0, HEIGHT) * blocks):
         cols_0 = block // blocks * HEIGHT + lane_0
         cols_1 = block % blocks * WIDTH + lane_1
         in_cols_0 = below(cols_0, COLS_0, EVEN)
@@ -354,7 +337,7 @@ def _groupnorm_silu_loop(
     rstd = tl.rsqrt(row_sum_2 / (C * HW) + eps)
 
     blocks = tl.cdiv(COLS_1, WIDTH)
-    for block in tl.range(0, tl.cdiv(COLS_0, HEIGHT) * blocks, num_stages=STAGES):
+    for block in range(0, tl.cdiv(COLS_0, HEIGHT) * blocks):
         cols_0 = block // blocks * HEIGHT + lane_0
         cols_1 = block % blocks * WIDTH + lane_1
         in_cols_0 = below(cols_0, COLS_0, EVEN)
@@ -408,7 +391,6 @@ def _groupnorm_silu_partial(
     eps,
     LANES: tl.constexpr,
     VECTOR: tl.constexpr,
-    STAGES: tl.constexpr,
     EVEN: tl.constexpr,
     SPLITS: tl.constexpr,
     CHUNK: tl.constexpr,
@@ -433,7 +415,7 @@ def _groupnorm_silu_partial(
     count = tl.full((LANES, 1), 0.0, FLOAT)
     cols_0 = tl.zeros((1, 1), INT)
     in_cols_0 = below(cols_0, COLS_0, True)
-    for start in tl.range(split * CHUNK, stop, LANES * VECTOR, num_stages=STAGES):
+    for start in range(split * CHUNK, stop, LANES * VECTOR):
         cols_1 = start + lane
         in_cols_1 = below(cols_1, stop, EVEN)
         held = tl.minimum(
@@ -492,7 +474,6 @@ def _groupnorm_silu_finish(
     eps,
     LANES: tl.constexpr,
     VECTOR: tl.constexpr,
-    STAGES: tl.constexpr,
     EVEN: tl.constexpr,
     SPLITS: tl.constexpr,
     CHUNK: tl.constexpr,
@@ -526,7 +507,7 @@ def _groupnorm_silu_finish(
 
     cols_0 = tl.zeros((1, 1), INT)
     in_cols_0 = below(cols_0, COLS_0, True)
-    for start in tl.range(split * CHUNK, stop, LANES * VECTOR, num_stages=STAGES):
+    for start in range(split * CHUNK, stop, LANES * VECTOR):
         cols_1 = start + lane
         in_cols_1 = below(cols_1, stop, EVEN)
 
@@ -600,7 +581,6 @@ def _plan(call: Call) -> Launch:
         lanes = {
             "LANES": config["TILE"] // vector,
             "VECTOR": vector,
-            "STAGES": config["num_stages"],
             "EVEN": columns % config["TILE"] == 0,
         }
         return Launch(
@@ -710,7 +690,6 @@ def _plan(call: Call) -> Launch:
     lanes = {
         "LANES": config["TILE"] // vector,
         "VECTOR": vector,
-        "STAGES": config["num_stages"],
         "EVEN": columns % config["TILE"] == 0,
     }
     width = min(config["TILE"], max(vector, next_power_of_2(length)))

@@ -1,6 +1,6 @@
 """Kullback-Leibler divergence KL(p || q) of each row; q is given by its logarithms.
 
-Built by tilegen 0.1.0 from specs/kl_div.py (spec f3089e94, templates c20eec4b).
+Built by tilegen 0.1.0 from specs/kl_div.py (spec f3089e94, templates 9465ef9b).
 Rebuild with `tilegen build`; edits are overwritten.
 
 Traffic: 2*M*N*e + 4*M bytes (e: bytes of an element)
@@ -74,90 +74,45 @@ BLOCK_CONFIGS = by_class(
 )
 
 _LOOP_1 = (
-    Config(TILE=2048, num_warps=4, num_stages=4),  # 24576 B shared
-    Config(TILE=2048, num_warps=8, num_stages=4),  # 24576 B shared
-    Config(TILE=4096, num_warps=4, num_stages=1),  # at most 2048 B shared
-    Config(TILE=8192, num_warps=8, num_stages=4),  # 98304 B shared
-    Config(TILE=16384, num_warps=8, num_stages=1),  # at most 8192 B shared
-    Config(TILE=16384, num_warps=8, num_stages=4),  # 196608 B shared
+    Config(TILE=2048, num_warps=4),  # at most 2048 B shared
+    Config(TILE=2048, num_warps=8),  # at most 2048 B shared
+    Config(TILE=4096, num_warps=4),  # at most 4096 B shared
+    Config(TILE=8192, num_warps=4),  # at most 8192 B shared
+    Config(TILE=8192, num_warps=8),  # at most 8192 B shared
+    Config(TILE=32768, num_warps=16),  # at most 32768 B shared
 )
 _LOOP_2 = (
-    Config(TILE=2048, num_warps=4, num_stages=1),  # at most 1024 B shared
-    Config(TILE=2048, num_warps=8, num_stages=2),  # 8192 B shared
-    Config(TILE=2048, num_warps=8, num_stages=4),  # 24576 B shared
-    Config(TILE=8192, num_warps=8, num_stages=1),  # at most 4096 B shared
-    Config(TILE=8192, num_warps=8, num_stages=4),  # 98304 B shared
-    Config(TILE=32768, num_warps=16, num_stages=1),  # at most 16384 B shared
+    Config(TILE=2048, num_warps=4),  # at most 8192 B shared
+    Config(TILE=2048, num_warps=8),  # at most 8192 B shared
+    Config(TILE=2048, num_warps=16),  # at most 8192 B shared
+    Config(TILE=4096, num_warps=8),  # at most 16384 B shared
+    Config(TILE=8192, num_warps=8),  # at most 32768 B shared
+    Config(TILE=16384, num_warps=8),  # at most 65536 B shared
 )
 _LOOP_3 = (
-    Config(TILE=2048, num_warps=4, num_stages=1),  # at most 2048 B shared
-    Config(TILE=2048, num_warps=4, num_stages=2),  # 16384 B shared
-    Config(TILE=2048, num_warps=8, num_stages=4),  # 49152 B shared
-    Config(TILE=4096, num_warps=8, num_stages=4),  # 98304 B shared
-    Config(TILE=8192, num_warps=8, num_stages=1),  # at most 8192 B shared
-    Config(TILE=16384, num_warps=8, num_stages=1),  # at most 16384 B shared
+    Config(TILE=2048, num_warps=4),  # at most 8192 B shared
+    Config(TILE=2048, num_warps=8),  # at most 8192 B shared
+    Config(TILE=2048, num_warps=16),  # at most 8192 B shared
+    Config(TILE=2048, num_warps=32),  # at most 8192 B shared
+    Config(TILE=4096, num_warps=8),  # at most 16384 B shared
+    Config(TILE=8192, num_warps=8),  # at most 32768 B shared
 )
 _LOOP_4 = (
-    Config(TILE=2048, num_warps=4, num_stages=1),  # at most 8192 B shared
-    Config(TILE=2048, num_warps=4, num_stages=2),  # 32768 B shared
-    Config(TILE=2048, num_warps=8, num_stages=2),  # 32768 B shared
-    Config(TILE=2048, num_warps=8, num_stages=4),  # 98304 B shared
-    Config(TILE=4096, num_warps=8, num_stages=1),  # at most 16384 B shared
-    Config(TILE=8192, num_warps=8, num_stages=1),  # at most 32768 B shared
-)
-_LOOP_5 = (
-    Config(TILE=2048, num_warps=4, num_stages=1),  # at most 2048 B shared
-    Config(TILE=2048, num_warps=8, num_stages=2),  # 16384 B shared
-    Config(TILE=2048, num_warps=8, num_stages=4),  # 49152 B shared
-    Config(TILE=8192, num_warps=8, num_stages=1),  # at most 8192 B shared
-    Config(TILE=8192, num_warps=8, num_stages=4),  # 196608 B shared
-    Config(TILE=16384, num_warps=8, num_stages=1),  # at most 16384 B shared
-)
-_LOOP_6 = (
-    Config(TILE=2048, num_warps=4, num_stages=1),  # at most 8192 B shared
-    Config(TILE=2048, num_warps=4, num_stages=2),  # 32768 B shared
-    Config(TILE=2048, num_warps=8, num_stages=4),  # 98304 B shared
-    Config(TILE=4096, num_warps=8, num_stages=1),  # at most 16384 B shared
-    Config(TILE=4096, num_warps=8, num_stages=4),  # 196608 B shared
-    Config(TILE=8192, num_warps=8, num_stages=1),  # at most 32768 B shared
-)
-_LOOP_7 = (
-    Config(TILE=4096, num_warps=4, num_stages=1),  # at most 2048 B shared
-    Config(TILE=4096, num_warps=4, num_stages=2),  # 16384 B shared
-    Config(TILE=8192, num_warps=8, num_stages=1),  # at most 4096 B shared
-    Config(TILE=16384, num_warps=8, num_stages=1),  # at most 8192 B shared
-    Config(TILE=32768, num_warps=8, num_stages=1),  # at most 16384 B shared
-    Config(TILE=32768, num_warps=8, num_stages=2),  # 131072 B shared
-)
-_LOOP_8 = (
-    Config(TILE=2048, num_warps=4, num_stages=1),  # at most 2048 B shared
-    Config(TILE=2048, num_warps=4, num_stages=2),  # 16384 B shared
-    Config(TILE=4096, num_warps=4, num_stages=1),  # at most 4096 B shared
-    Config(TILE=8192, num_warps=8, num_stages=1),  # at most 8192 B shared
-    Config(TILE=16384, num_warps=8, num_stages=1),  # at most 16384 B shared
-    Config(TILE=16384, num_warps=8, num_stages=2),  # 131072 B shared
-)
-_LOOP_9 = (
-    Config(TILE=2048, num_warps=4, num_stages=1),  # at most 8192 B shared
-    Config(TILE=2048, num_warps=4, num_stages=2),  # 32768 B shared
-    Config(TILE=4096, num_warps=8, num_stages=1),  # at most 16384 B shared
-    Config(TILE=8192, num_warps=8, num_stages=1),  # at most 32768 B shared
-    Config(TILE=8192, num_warps=8, num_stages=2),  # 131072 B shared
-    Config(TILE=16384, num_warps=8, num_stages=1),  # at most 65536 B shared
+    Config(TILE=2048, num_warps=4),  # at most 1024 B shared
+    Config(TILE=4096, num_warps=4),  # at most 2048 B shared
+    Config(TILE=4096, num_warps=8),  # at most 2048 B shared
+    Config(TILE=8192, num_warps=8),  # at most 4096 B shared
+    Config(TILE=16384, num_warps=8),  # at most 8192 B shared
+    Config(TILE=32768, num_warps=8),  # at most 16384 B shared
 )
 #: Sweeps over one row, TILE elements at a time; by architecture class and element size in bytes.
 LOOP_CONFIGS = by_class(
-    (("sm_80", "sm_89", "sm_86", "sm_120"), (1,), _LOOP_1),
-    (("sm_90", "sm_100"), (2,), _LOOP_1),
-    (("sm_90", "sm_100"), (1,), _LOOP_2),
-    (("sm_80", "sm_89", "sm_86", "sm_120"), (2,), _LOOP_2),
-    (("sm_80", "sm_89", "sm_86", "sm_120"), (4,), _LOOP_3),
-    (("sm_80", "sm_89", "sm_86", "sm_120"), (8,), _LOOP_4),
-    (("sm_90", "sm_100"), (4,), _LOOP_5),
-    (("sm_90", "sm_100"), (8,), _LOOP_6),
-    (("gfx90a", "gfx942", "gfx950"), (1, 2), _LOOP_7),
-    (("gfx90a", "gfx942", "gfx950"), (4,), _LOOP_8),
-    (("gfx90a", "gfx942", "gfx950"), (8,), _LOOP_9),
+    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2), _LOOP_1),
+    (("gfx90a", "gfx942", "gfx950"), (4,), _LOOP_1),
+    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (4,), _LOOP_2),
+    (("gfx90a", "gfx942", "gfx950"), (8,), _LOOP_2),
+    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _LOOP_3),
+    (("gfx90a", "gfx942", "gfx950"), (1, 2), _LOOP_4),
 )
 
 
@@ -200,8 +155,15 @@ def _kl_div_block(
     log_q_rows = log_q_ptr + row_0 * log_q_row_0 + row_1 * log_q_row_1 + row_2 * log_q_row_2
     out_rows = out_ptr + row_0 * out_row_0 + row_1 * out_row_1 + row_2 * out_row_2
 
-    p = tl.load(p_rows + cols * p_col, mask=in_rows & in_cols, other=0.0).to(FLOAT)
-    log_q = tl.load(log_q_rows + cols * log_q_col, mask=in_rows & in_cols, other=0.0).to(FLOAT)
+    p = tl.load(
+        p_rows + cols * p_col, mask=in_rows & in_cols, other=0.0, eviction_policy="evict_last"
+    ).to(FLOAT)
+    log_q = tl.load(
+        log_q_rows + cols * log_q_col,
+        mask=in_rows & in_cols,
+        other=0.0,
+        eviction_policy="evict_last",
+    ).to(FLOAT)
     # term = where(p == 0.0, 0.0, p * (log(p) - log_q))
     term = tl.where(p == 0.0, 0.0, p * (tl.log(p) - log_q))
     # return sum(term)
@@ -231,7 +193,6 @@ def _kl_div_loop(
     out_row_2,
     LANES: tl.constexpr,
     VECTOR: tl.constexpr,
-    STAGES: tl.constexpr,
     EVEN: tl.constexpr,
     INT: tl.constexpr,
     FLOAT: tl.constexpr,
@@ -247,7 +208,7 @@ def _kl_div_loop(
     out_rows = out_ptr + row_0 * out_row_0 + row_1 * out_row_1 + row_2 * out_row_2
 
     total = tl.full((LANES, 1), 0.0, FLOAT)
-    for start in tl.range(0, N, LANES * VECTOR, num_stages=STAGES):
+    for start in range(0, N, LANES * VECTOR):
         cols = start + lane
         in_cols = below(cols, N, EVEN)
 
@@ -282,7 +243,6 @@ def _kl_div_partial(
     log_q_col,
     LANES: tl.constexpr,
     VECTOR: tl.constexpr,
-    STAGES: tl.constexpr,
     EVEN: tl.constexpr,
     SPLITS: tl.constexpr,
     CHUNK: tl.constexpr,
@@ -301,7 +261,7 @@ def _kl_div_partial(
     log_q_rows = log_q_ptr + row_0 * log_q_row_0 + row_1 * log_q_row_1 + row_2 * log_q_row_2
 
     total = tl.full((LANES, 1), 0.0, FLOAT)
-    for start in tl.range(split * CHUNK, stop, LANES * VECTOR, num_stages=STAGES):
+    for start in range(split * CHUNK, stop, LANES * VECTOR):
         cols = start + lane
         in_cols = below(cols, stop, EVEN)
 
@@ -361,17 +321,13 @@ def _plan(call: Call) -> Launch:
     block = least(call, BLOCK_CONFIGS, block_time)
 
     def loop_time(config: Config) -> float:
-        work = Work(
-            reads=2, writes=0, flops=6.25, special=1, joins=1, tiles=2, held=1.125, held_wide=2.25
-        )
+        work = Work(reads=2, writes=0, flops=6.25, special=1, joins=1, held=1.125, held_wide=2.25)
         return loop_cost(config, call.target, work, call.element_size, rows.total, columns)
 
     loop = least(call, LOOP_CONFIGS, loop_time)
 
     def split_time(config: Config) -> float:
-        work = Work(
-            reads=2, writes=0, flops=6.25, special=1, joins=2, tiles=2, held=1.125, held_wide=2.25
-        )
+        work = Work(reads=2, writes=0, flops=6.25, special=1, joins=2, held=1.125, held_wide=2.25)
         return split_cost(config, call.target, work, call.element_size, rows.total, columns)
 
     split = least(call, LOOP_CONFIGS, split_time)
@@ -382,7 +338,6 @@ def _plan(call: Call) -> Launch:
         lanes = {
             "LANES": config["TILE"] // vector,
             "VECTOR": vector,
-            "STAGES": config["num_stages"],
             "EVEN": columns % config["TILE"] == 0,
         }
         return Launch(
@@ -448,7 +403,6 @@ def _plan(call: Call) -> Launch:
     lanes = {
         "LANES": config["TILE"] // vector,
         "VECTOR": vector,
-        "STAGES": config["num_stages"],
         "EVEN": columns % config["TILE"] == 0,
     }
     return Launch(

@@ -1,6 +1,6 @@
 """Divide each row by its Euclidean norm, or by eps where that is larger.
 
-Built by tilegen 0.1.0 from specs/l2norm.py (spec 4e0889c5, templates c20eec4b).
+Built by tilegen 0.1.0 from specs/l2norm.py (spec 4e0889c5, templates 9465ef9b).
 Rebuild with `tilegen build`; edits are overwritten.
 
 Traffic: 2*M*N*e bytes (e: bytes of an element)
@@ -67,81 +67,38 @@ BLOCK_CONFIGS = by_class(
 )
 
 _LOOP_1 = (
-    Config(TILE=2048, num_warps=8, num_stages=4),  # 24576 B shared
-    Config(TILE=4096, num_warps=8, num_stages=4),  # 49152 B shared
-    Config(TILE=8192, num_warps=32, num_stages=4),  # 98304 B shared
-    Config(TILE=16384, num_warps=8, num_stages=1),  # at most 16384 B shared
-    Config(TILE=16384, num_warps=8, num_stages=4),  # 196608 B shared
-    Config(TILE=32768, num_warps=16, num_stages=1),  # at most 32768 B shared
+    Config(TILE=2048, num_warps=4),  # at most 2048 B shared
+    Config(TILE=2048, num_warps=8),  # at most 2048 B shared
+    Config(TILE=4096, num_warps=8),  # at most 4096 B shared
+    Config(TILE=8192, num_warps=8),  # at most 8192 B shared
+    Config(TILE=16384, num_warps=8),  # at most 16384 B shared
+    Config(TILE=32768, num_warps=16),  # at most 32768 B shared
 )
 _LOOP_2 = (
-    Config(TILE=2048, num_warps=4, num_stages=1),  # at most 2048 B shared
-    Config(TILE=2048, num_warps=8, num_stages=4),  # 24576 B shared
-    Config(TILE=2048, num_warps=16, num_stages=4),  # 24576 B shared
-    Config(TILE=8192, num_warps=8, num_stages=4),  # 98304 B shared
-    Config(TILE=16384, num_warps=8, num_stages=1),  # at most 16384 B shared
-    Config(TILE=32768, num_warps=16, num_stages=1),  # at most 32768 B shared
+    Config(TILE=2048, num_warps=4),  # at most 8192 B shared
+    Config(TILE=2048, num_warps=8),  # at most 8192 B shared
+    Config(TILE=2048, num_warps=16),  # at most 8192 B shared
+    Config(TILE=4096, num_warps=4),  # at most 16384 B shared
+    Config(TILE=8192, num_warps=8),  # at most 32768 B shared
+    Config(TILE=16384, num_warps=8),  # at most 65536 B shared
 )
 _LOOP_3 = (
-    Config(TILE=2048, num_warps=4, num_stages=1),  # at most 8192 B shared
-    Config(TILE=2048, num_warps=8, num_stages=4),  # 49152 B shared
-    Config(TILE=2048, num_warps=32, num_stages=4),  # 49152 B shared
-    Config(TILE=4096, num_warps=8, num_stages=4),  # 98304 B shared
-    Config(TILE=8192, num_warps=8, num_stages=1),  # at most 32768 B shared
-    Config(TILE=16384, num_warps=8, num_stages=1),  # at most 65536 B shared
-)
-_LOOP_4 = (
-    Config(TILE=2048, num_warps=4, num_stages=4),  # 12288 B shared
-    Config(TILE=8192, num_warps=8, num_stages=4),  # 49152 B shared
-    Config(TILE=8192, num_warps=16, num_stages=1),  # at most 4096 B shared
-    Config(TILE=16384, num_warps=8, num_stages=1),  # at most 8192 B shared
-    Config(TILE=16384, num_warps=8, num_stages=4),  # 98304 B shared
-    Config(TILE=32768, num_warps=16, num_stages=4),  # 196608 B shared
-)
-_LOOP_5 = (
-    Config(TILE=2048, num_warps=8, num_stages=4),  # 49152 B shared
-    Config(TILE=2048, num_warps=32, num_stages=4),  # 49152 B shared
-    Config(TILE=4096, num_warps=8, num_stages=4),  # 98304 B shared
-    Config(TILE=8192, num_warps=8, num_stages=1),  # at most 32768 B shared
-    Config(TILE=8192, num_warps=8, num_stages=4),  # 196608 B shared
-    Config(TILE=16384, num_warps=8, num_stages=1),  # at most 65536 B shared
-)
-_LOOP_6 = (
-    Config(TILE=8192, num_warps=4, num_stages=2),  # 8192 B shared
-    Config(TILE=8192, num_warps=8, num_stages=2),  # 8192 B shared
-    Config(TILE=16384, num_warps=8, num_stages=1),  # at most 4096 B shared
-    Config(TILE=16384, num_warps=16, num_stages=2),  # 16384 B shared
-    Config(TILE=32768, num_warps=8, num_stages=1),  # at most 8192 B shared
-    Config(TILE=32768, num_warps=8, num_stages=2),  # 32768 B shared
-)
-_LOOP_7 = (
-    Config(TILE=8192, num_warps=8, num_stages=2),  # 32768 B shared
-    Config(TILE=16384, num_warps=8, num_stages=1),  # at most 16384 B shared
-    Config(TILE=16384, num_warps=8, num_stages=2),  # 65536 B shared
-    Config(TILE=16384, num_warps=16, num_stages=2),  # 65536 B shared
-    Config(TILE=32768, num_warps=8, num_stages=1),  # at most 32768 B shared
-    Config(TILE=32768, num_warps=8, num_stages=2),  # 131072 B shared
-)
-_LOOP_8 = (
-    Config(TILE=2048, num_warps=4, num_stages=1),  # at most 8192 B shared
-    Config(TILE=4096, num_warps=8, num_stages=2),  # 32768 B shared
-    Config(TILE=4096, num_warps=16, num_stages=2),  # 32768 B shared
-    Config(TILE=8192, num_warps=4, num_stages=1),  # at most 32768 B shared
-    Config(TILE=16384, num_warps=8, num_stages=1),  # at most 65536 B shared
-    Config(TILE=16384, num_warps=8, num_stages=2),  # 131072 B shared
+    Config(TILE=8192, num_warps=4),  # at most 8192 B shared
+    Config(TILE=8192, num_warps=8),  # at most 8192 B shared
+    Config(TILE=8192, num_warps=16),  # at most 8192 B shared
+    Config(TILE=16384, num_warps=4),  # at most 16384 B shared
+    Config(TILE=16384, num_warps=8),  # at most 16384 B shared
+    Config(TILE=32768, num_warps=8),  # at most 32768 B shared
 )
 #: Sweeps over one row, TILE elements at a time; by architecture class and element size in bytes.
 LOOP_CONFIGS = by_class(
-    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (1,), _LOOP_1),
-    (("sm_80", "sm_89", "sm_86", "sm_120"), (2,), _LOOP_1),
-    (("sm_90", "sm_100"), (4,), _LOOP_1),
-    (("sm_80", "sm_89", "sm_86", "sm_120"), (4,), _LOOP_2),
-    (("sm_80", "sm_89", "sm_86", "sm_120"), (8,), _LOOP_3),
-    (("sm_90", "sm_100"), (2,), _LOOP_4),
-    (("sm_90", "sm_100"), (8,), _LOOP_5),
-    (("gfx90a", "gfx942", "gfx950"), (1,), _LOOP_6),
-    (("gfx90a", "gfx942", "gfx950"), (2, 4), _LOOP_7),
-    (("gfx90a", "gfx942", "gfx950"), (8,), _LOOP_8),
+    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2, 4), _LOOP_1),
+    (
+        ("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120", "gfx90a", "gfx942", "gfx950"),
+        (8,),
+        _LOOP_2,
+    ),
+    (("gfx90a", "gfx942", "gfx950"), (1, 2, 4), _LOOP_3),
 )
 
 
@@ -182,7 +139,9 @@ def _l2norm_block(
 
     eps = scalar(eps, FLOAT)
 
-    x = tl.load(x_rows + cols * x_col, mask=in_rows & in_cols, other=0.0).to(FLOAT)
+    x = tl.load(
+        x_rows + cols * x_col, mask=in_rows & in_cols, other=0.0, eviction_policy="evict_last"
+    ).to(FLOAT)
     # square = maximum(sum(x * x), eps * eps)
     row_sum = tl.sum(x * x, axis=1, keep_dims=True)
     square = maximum(row_sum, eps * eps)
@@ -213,7 +172,6 @@ def _l2norm_loop(
     eps,
     LANES: tl.constexpr,
     VECTOR: tl.constexpr,
-    STAGES: tl.constexpr,
     EVEN: tl.constexpr,
     INT: tl.constexpr,
     FLOAT: tl.constexpr,
@@ -230,7 +188,7 @@ def _l2norm_loop(
     eps = scalar(eps, FLOAT)
 
     total = tl.full((LANES, 1), 0.0, FLOAT)
-    for start in tl.range(0, N, LANES * VECTOR, num_stages=STAGES):
+    for start in range(0, N, LANES * VECTOR):
         cols = start + lane
         in_cols = below(cols, N, EVEN)
 
@@ -246,7 +204,7 @@ def _l2norm_loop(
     # return x * rsqrt(square)
     value = tl.rsqrt(square)
 
-    for start in tl.range(0, N, LANES * VECTOR, num_stages=STAGES):
+    for start in range(0, N, LANES * VECTOR):
         cols = start + lane
         in_cols = below(cols, N, EVEN)
 
@@ -276,7 +234,6 @@ def _l2norm_partial(
     eps,
     LANES: tl.constexpr,
     VECTOR: tl.constexpr,
-    STAGES: tl.constexpr,
     EVEN: tl.constexpr,
     SPLITS: tl.constexpr,
     CHUNK: tl.constexpr,
@@ -296,7 +253,7 @@ def _l2norm_partial(
     eps = scalar(eps, FLOAT)
 
     total = tl.full((LANES, 1), 0.0, FLOAT)
-    for start in tl.range(split * CHUNK, stop, LANES * VECTOR, num_stages=STAGES):
+    for start in range(split * CHUNK, stop, LANES * VECTOR):
         cols = start + lane
         in_cols = below(cols, stop, EVEN)
 
@@ -328,7 +285,6 @@ def _l2norm_finish(
     eps,
     LANES: tl.constexpr,
     VECTOR: tl.constexpr,
-    STAGES: tl.constexpr,
     EVEN: tl.constexpr,
     SPLITS: tl.constexpr,
     CHUNK: tl.constexpr,
@@ -358,7 +314,7 @@ def _l2norm_finish(
     # return x * rsqrt(square)
     value = tl.rsqrt(square)
 
-    for start in tl.range(split * CHUNK, stop, LANES * VECTOR, num_stages=STAGES):
+    for start in range(split * CHUNK, stop, LANES * VECTOR):
         cols = start + lane
         in_cols = below(cols, stop, EVEN)
 
@@ -411,7 +367,6 @@ def _plan(call: Call) -> Launch:
         lanes = {
             "LANES": config["TILE"] // vector,
             "VECTOR": vector,
-            "STAGES": config["num_stages"],
             "EVEN": columns % config["TILE"] == 0,
         }
         return Launch(
@@ -490,7 +445,6 @@ def _plan(call: Call) -> Launch:
     lanes = {
         "LANES": config["TILE"] // vector,
         "VECTOR": vector,
-        "STAGES": config["num_stages"],
         "EVEN": columns % config["TILE"] == 0,
     }
     return Launch(

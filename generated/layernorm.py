@@ -1,6 +1,6 @@
 """Normalise each row to mean 0 and variance 1 (Ba et al., arXiv:1607.06450).
 
-Built by tilegen 0.1.0 from specs/layernorm.py (spec 93853039, templates c20eec4b).
+Built by tilegen 0.1.0 from specs/layernorm.py (spec 93853039, templates 9465ef9b).
 Rebuild with `tilegen build`; edits are overwritten.
 
 Traffic: 2*M*N*e + N*e bytes (e: bytes of an element)
@@ -74,107 +74,44 @@ BLOCK_CONFIGS = by_class(
 )
 
 _LOOP_1 = (
-    Config(TILE=2048, num_warps=4, num_stages=1),  # at most 1024 B shared
-    Config(TILE=2048, num_warps=8, num_stages=4),  # 36864 B shared
-    Config(TILE=4096, num_warps=8, num_stages=4),  # 73728 B shared
-    Config(TILE=8192, num_warps=4, num_stages=1),  # at most 4096 B shared
-    Config(TILE=8192, num_warps=8, num_stages=4),  # 147456 B shared
-    Config(TILE=16384, num_warps=8, num_stages=1),  # at most 8192 B shared
+    Config(TILE=2048, num_warps=4),  # at most 2048 B shared
+    Config(TILE=2048, num_warps=8),  # at most 2048 B shared
+    Config(TILE=4096, num_warps=8),  # at most 4096 B shared
+    Config(TILE=8192, num_warps=4),  # at most 8192 B shared
+    Config(TILE=8192, num_warps=8),  # at most 8192 B shared
+    Config(TILE=16384, num_warps=8),  # at most 16384 B shared
 )
 _LOOP_2 = (
-    Config(TILE=2048, num_warps=4, num_stages=2),  # 12288 B shared
-    Config(TILE=2048, num_warps=8, num_stages=4),  # 36864 B shared
-    Config(TILE=4096, num_warps=8, num_stages=2),  # 24576 B shared
-    Config(TILE=4096, num_warps=8, num_stages=4),  # 73728 B shared
-    Config(TILE=4096, num_warps=16, num_stages=1),  # at most 2048 B shared
-    Config(TILE=8192, num_warps=32, num_stages=1),  # at most 4096 B shared
+    Config(TILE=2048, num_warps=4),  # at most 8192 B shared
+    Config(TILE=2048, num_warps=8),  # at most 8192 B shared
+    Config(TILE=4096, num_warps=4),  # at most 16384 B shared
+    Config(TILE=4096, num_warps=8),  # at most 16384 B shared
+    Config(TILE=8192, num_warps=4),  # at most 32768 B shared
+    Config(TILE=16384, num_warps=8),  # at most 65536 B shared
 )
 _LOOP_3 = (
-    Config(TILE=2048, num_warps=4, num_stages=1),  # at most 2048 B shared
-    Config(TILE=2048, num_warps=8, num_stages=2),  # 24576 B shared
-    Config(TILE=2048, num_warps=8, num_stages=4),  # 73728 B shared
-    Config(TILE=8192, num_warps=8, num_stages=1),  # at most 8192 B shared
-    Config(TILE=8192, num_warps=8, num_stages=2),  # 98304 B shared
-    Config(TILE=16384, num_warps=8, num_stages=1),  # at most 16384 B shared
+    Config(TILE=2048, num_warps=4),  # at most 8192 B shared
+    Config(TILE=2048, num_warps=8),  # at most 8192 B shared
+    Config(TILE=2048, num_warps=16),  # at most 8192 B shared
+    Config(TILE=2048, num_warps=32),  # at most 8192 B shared
+    Config(TILE=4096, num_warps=4),  # at most 16384 B shared
+    Config(TILE=8192, num_warps=8),  # at most 32768 B shared
 )
 _LOOP_4 = (
-    Config(TILE=2048, num_warps=8, num_stages=1),  # at most 8192 B shared
-    Config(TILE=2048, num_warps=8, num_stages=2),  # 49152 B shared
-    Config(TILE=2048, num_warps=16, num_stages=1),  # at most 8192 B shared
-    Config(TILE=2048, num_warps=32, num_stages=2),  # 49152 B shared
-    Config(TILE=4096, num_warps=8, num_stages=2),  # 98304 B shared
-    Config(TILE=4096, num_warps=32, num_stages=1),  # at most 16384 B shared
-)
-_LOOP_5 = (
-    Config(TILE=2048, num_warps=4, num_stages=1),  # at most 512 B shared
-    Config(TILE=2048, num_warps=8, num_stages=4),  # 18432 B shared
-    Config(TILE=8192, num_warps=4, num_stages=1),  # at most 2048 B shared
-    Config(TILE=8192, num_warps=8, num_stages=4),  # 73728 B shared
-    Config(TILE=16384, num_warps=8, num_stages=1),  # at most 4096 B shared
-    Config(TILE=16384, num_warps=8, num_stages=4),  # 147456 B shared
-)
-_LOOP_6 = (
-    Config(TILE=2048, num_warps=8, num_stages=4),  # 73728 B shared
-    Config(TILE=4096, num_warps=8, num_stages=4),  # 147456 B shared
-    Config(TILE=8192, num_warps=8, num_stages=1),  # at most 8192 B shared
-    Config(TILE=8192, num_warps=8, num_stages=2),  # 98304 B shared
-    Config(TILE=16384, num_warps=8, num_stages=1),  # at most 16384 B shared
-    Config(TILE=16384, num_warps=8, num_stages=2),  # 196608 B shared
-)
-_LOOP_7 = (
-    Config(TILE=2048, num_warps=8, num_stages=2),  # 49152 B shared
-    Config(TILE=2048, num_warps=8, num_stages=4),  # 147456 B shared
-    Config(TILE=4096, num_warps=8, num_stages=1),  # at most 16384 B shared
-    Config(TILE=4096, num_warps=8, num_stages=2),  # 98304 B shared
-    Config(TILE=8192, num_warps=8, num_stages=1),  # at most 32768 B shared
-    Config(TILE=8192, num_warps=8, num_stages=2),  # 196608 B shared
-)
-_LOOP_8 = (
-    Config(TILE=4096, num_warps=4, num_stages=2),  # 12288 B shared
-    Config(TILE=8192, num_warps=4, num_stages=1),  # at most 2048 B shared
-    Config(TILE=8192, num_warps=8, num_stages=1),  # at most 2048 B shared
-    Config(TILE=16384, num_warps=8, num_stages=2),  # 49152 B shared
-    Config(TILE=32768, num_warps=8, num_stages=1),  # at most 8192 B shared
-    Config(TILE=32768, num_warps=8, num_stages=2),  # 98304 B shared
-)
-_LOOP_9 = (
-    Config(TILE=4096, num_warps=8, num_stages=2),  # 24576 B shared
-    Config(TILE=8192, num_warps=4, num_stages=1),  # at most 4096 B shared
-    Config(TILE=8192, num_warps=8, num_stages=2),  # 49152 B shared
-    Config(TILE=16384, num_warps=8, num_stages=1),  # at most 8192 B shared
-    Config(TILE=16384, num_warps=8, num_stages=2),  # 98304 B shared
-    Config(TILE=32768, num_warps=8, num_stages=1),  # at most 16384 B shared
-)
-_LOOP_10 = (
-    Config(TILE=4096, num_warps=4, num_stages=1),  # at most 4096 B shared
-    Config(TILE=4096, num_warps=16, num_stages=2),  # 49152 B shared
-    Config(TILE=8192, num_warps=8, num_stages=1),  # at most 8192 B shared
-    Config(TILE=8192, num_warps=8, num_stages=2),  # 98304 B shared
-    Config(TILE=16384, num_warps=8, num_stages=1),  # at most 16384 B shared
-    Config(TILE=32768, num_warps=8, num_stages=1),  # at most 32768 B shared
-)
-_LOOP_11 = (
-    Config(TILE=2048, num_warps=4, num_stages=1),  # at most 8192 B shared
-    Config(TILE=4096, num_warps=4, num_stages=1),  # at most 16384 B shared
-    Config(TILE=4096, num_warps=8, num_stages=1),  # at most 16384 B shared
-    Config(TILE=4096, num_warps=8, num_stages=2),  # 98304 B shared
-    Config(TILE=8192, num_warps=8, num_stages=1),  # at most 32768 B shared
-    Config(TILE=16384, num_warps=8, num_stages=1),  # at most 65536 B shared
+    Config(TILE=4096, num_warps=4),  # at most 4096 B shared
+    Config(TILE=8192, num_warps=8),  # at most 8192 B shared
+    Config(TILE=8192, num_warps=16),  # at most 8192 B shared
+    Config(TILE=16384, num_warps=4),  # at most 16384 B shared
+    Config(TILE=16384, num_warps=8),  # at most 16384 B shared
+    Config(TILE=32768, num_warps=8),  # at most 32768 B shared
 )
 #: Sweeps over one row, TILE elements at a time; by architecture class and element size in bytes.
 LOOP_CONFIGS = by_class(
-    (("sm_80", "sm_89", "sm_86", "sm_120"), (1,), _LOOP_1),
-    (("sm_90", "sm_100"), (2,), _LOOP_1),
-    (("sm_80", "sm_89", "sm_86", "sm_120"), (2,), _LOOP_2),
-    (("sm_80", "sm_89", "sm_86", "sm_120"), (4,), _LOOP_3),
-    (("sm_80", "sm_89", "sm_86", "sm_120"), (8,), _LOOP_4),
-    (("sm_90", "sm_100"), (1,), _LOOP_5),
-    (("sm_90", "sm_100"), (4,), _LOOP_6),
-    (("sm_90", "sm_100"), (8,), _LOOP_7),
-    (("gfx90a", "gfx942", "gfx950"), (1,), _LOOP_8),
-    (("gfx90a", "gfx942", "gfx950"), (2,), _LOOP_9),
-    (("gfx90a", "gfx942", "gfx950"), (4,), _LOOP_10),
-    (("gfx90a", "gfx942", "gfx950"), (8,), _LOOP_11),
+    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 4), _LOOP_1),
+    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (2,), _LOOP_2),
+    (("gfx90a", "gfx942", "gfx950"), (8,), _LOOP_2),
+    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _LOOP_3),
+    (("gfx90a", "gfx942", "gfx950"), (1, 2, 4), _LOOP_4),
 )
 
 
@@ -217,7 +154,9 @@ def _layernorm_block(
 
     eps = scalar(eps, FLOAT)
 
-    x = tl.load(x_rows + cols * x_col, mask=in_rows & in_cols, other=0.0).to(FLOAT)
+    x = tl.load(
+        x_rows + cols * x_col, mask=in_rows & in_cols, other=0.0, eviction_policy="evict_last"
+    ).to(FLOAT)
     # y = (x - mean(x)) * rstd * weight
     row_sum = tl.sum(x, axis=1, keep_dims=True)
     rounded = tl.cast(N, FLOAT)
@@ -254,7 +193,6 @@ def _layernorm_loop(
     eps,
     LANES: tl.constexpr,
     VECTOR: tl.constexpr,
-    STAGES: tl.constexpr,
     EVEN: tl.constexpr,
     INT: tl.constexpr,
     FLOAT: tl.constexpr,
@@ -271,7 +209,7 @@ def _layernorm_loop(
     eps = scalar(eps, FLOAT)
 
     total = tl.full((LANES, 1), 0.0, FLOAT)
-    for start in tl.range(0, N, LANES * VECTOR, num_stages=STAGES):
+    for start in range(0, N, LANES * VECTOR):
         cols = start + lane
         in_cols = below(cols, N, EVEN)
 
@@ -286,7 +224,7 @@ def _layernorm_loop(
     row_mean = row_sum / N
 
     total_2 = tl.full((LANES, 1), 0.0, FLOAT)
-    for start in tl.range(0, N, LANES * VECTOR, num_stages=STAGES):
+    for start in range(0, N, LANES * VECTOR):
         cols = start + lane
         in_cols = below(cols, N, EVEN)
 
@@ -303,7 +241,7 @@ def _layernorm_loop(
     # rstd = rsqrt(variance(x) + eps)
     rstd = tl.rsqrt(row_sum_2 / N + eps)
 
-    for start in tl.range(0, N, LANES * VECTOR, num_stages=STAGES):
+    for start in range(0, N, LANES * VECTOR):
         cols = start + lane
         in_cols = below(cols, N, EVEN)
 
@@ -339,7 +277,6 @@ def _layernorm_partial(
     eps,
     LANES: tl.constexpr,
     VECTOR: tl.constexpr,
-    STAGES: tl.constexpr,
     EVEN: tl.constexpr,
     SPLITS: tl.constexpr,
     CHUNK: tl.constexpr,
@@ -362,7 +299,7 @@ def _layernorm_partial(
     total = tl.full((LANES, 1), 0.0, FLOAT)
     squares = tl.full((LANES, 1), 0.0, FLOAT)
     count = tl.full((LANES, 1), 0.0, FLOAT)
-    for start in tl.range(split * CHUNK, stop, LANES * VECTOR, num_stages=STAGES):
+    for start in range(split * CHUNK, stop, LANES * VECTOR):
         cols = start + lane
         in_cols = below(cols, stop, EVEN)
         held = tl.minimum(
@@ -406,7 +343,6 @@ def _layernorm_finish(
     eps,
     LANES: tl.constexpr,
     VECTOR: tl.constexpr,
-    STAGES: tl.constexpr,
     EVEN: tl.constexpr,
     SPLITS: tl.constexpr,
     CHUNK: tl.constexpr,
@@ -436,7 +372,7 @@ def _layernorm_finish(
     # rstd = rsqrt(variance(x) + eps)
     rstd = tl.rsqrt(row_spread / N + eps)
 
-    for start in tl.range(split * CHUNK, stop, LANES * VECTOR, num_stages=STAGES):
+    for start in range(split * CHUNK, stop, LANES * VECTOR):
         cols = start + lane
         in_cols = below(cols, stop, EVEN)
 
@@ -493,7 +429,9 @@ def _layernorm_bias_block(
 
     eps = scalar(eps, FLOAT)
 
-    x = tl.load(x_rows + cols * x_col, mask=in_rows & in_cols, other=0.0).to(FLOAT)
+    x = tl.load(
+        x_rows + cols * x_col, mask=in_rows & in_cols, other=0.0, eviction_policy="evict_last"
+    ).to(FLOAT)
     # y = (x - mean(x)) * rstd * weight
     row_sum = tl.sum(x, axis=1, keep_dims=True)
     rounded = tl.cast(N, FLOAT)
@@ -537,7 +475,6 @@ def _layernorm_bias_loop(
     eps,
     LANES: tl.constexpr,
     VECTOR: tl.constexpr,
-    STAGES: tl.constexpr,
     EVEN: tl.constexpr,
     INT: tl.constexpr,
     FLOAT: tl.constexpr,
@@ -554,7 +491,7 @@ def _layernorm_bias_loop(
     eps = scalar(eps, FLOAT)
 
     total = tl.full((LANES, 1), 0.0, FLOAT)
-    for start in tl.range(0, N, LANES * VECTOR, num_stages=STAGES):
+    for start in range(0, N, LANES * VECTOR):
         cols = start + lane
         in_cols = below(cols, N, EVEN)
 
@@ -569,7 +506,7 @@ def _layernorm_bias_loop(
     row_mean = row_sum / N
 
     total_2 = tl.full((LANES, 1), 0.0, FLOAT)
-    for start in tl.range(0, N, LANES * VECTOR, num_stages=STAGES):
+    for start in range(0, N, LANES * VECTOR):
         cols = start + lane
         in_cols = below(cols, N, EVEN)
 
@@ -586,7 +523,7 @@ def _layernorm_bias_loop(
     # rstd = rsqrt(variance(x) + eps)
     rstd = tl.rsqrt(row_sum_2 / N + eps)
 
-    for start in tl.range(0, N, LANES * VECTOR, num_stages=STAGES):
+    for start in range(0, N, LANES * VECTOR):
         cols = start + lane
         in_cols = below(cols, N, EVEN)
 
@@ -627,7 +564,6 @@ def _layernorm_bias_partial(
     eps,
     LANES: tl.constexpr,
     VECTOR: tl.constexpr,
-    STAGES: tl.constexpr,
     EVEN: tl.constexpr,
     SPLITS: tl.constexpr,
     CHUNK: tl.constexpr,
@@ -650,7 +586,7 @@ def _layernorm_bias_partial(
     total = tl.full((LANES, 1), 0.0, FLOAT)
     squares = tl.full((LANES, 1), 0.0, FLOAT)
     count = tl.full((LANES, 1), 0.0, FLOAT)
-    for start in tl.range(split * CHUNK, stop, LANES * VECTOR, num_stages=STAGES):
+    for start in range(split * CHUNK, stop, LANES * VECTOR):
         cols = start + lane
         in_cols = below(cols, stop, EVEN)
         held = tl.minimum(
@@ -696,7 +632,6 @@ def _layernorm_bias_finish(
     eps,
     LANES: tl.constexpr,
     VECTOR: tl.constexpr,
-    STAGES: tl.constexpr,
     EVEN: tl.constexpr,
     SPLITS: tl.constexpr,
     CHUNK: tl.constexpr,
@@ -726,7 +661,7 @@ def _layernorm_bias_finish(
     # rstd = rsqrt(variance(x) + eps)
     rstd = tl.rsqrt(row_spread / N + eps)
 
-    for start in tl.range(split * CHUNK, stop, LANES * VECTOR, num_stages=STAGES):
+    for start in range(split * CHUNK, stop, LANES * VECTOR):
         cols = start + lane
         in_cols = below(cols, stop, EVEN)
 
@@ -760,15 +695,7 @@ def _plan(call: Call) -> Launch:
 
     def loop_time(config: Config) -> float:
         work = Work(
-            reads=1,
-            writes=1,
-            flops=7.5,
-            rereads=2,
-            joins=2,
-            passes=3,
-            tiles=2,
-            held=1.125,
-            held_wide=2,
+            reads=1, writes=1, flops=7.5, rereads=2, joins=2, passes=3, held=1.125, held_wide=2
         )
         return loop_cost(config, call.target, work, call.element_size, rows.total, columns)
 
@@ -776,15 +703,7 @@ def _plan(call: Call) -> Launch:
 
     def split_time(config: Config) -> float:
         work = Work(
-            reads=1,
-            writes=1,
-            flops=9.875,
-            special=0.125,
-            rereads=1,
-            joins=2,
-            passes=2,
-            tiles=2,
-            held_wide=2,
+            reads=1, writes=1, flops=9.875, special=0.125, rereads=1, joins=2, passes=2, held_wide=2
         )
         return split_cost(config, call.target, work, call.element_size, rows.total, columns)
 
@@ -796,7 +715,6 @@ def _plan(call: Call) -> Launch:
         lanes = {
             "LANES": config["TILE"] // vector,
             "VECTOR": vector,
-            "STAGES": config["num_stages"],
             "EVEN": columns % config["TILE"] == 0,
         }
         return Launch(
@@ -879,7 +797,6 @@ def _plan(call: Call) -> Launch:
     lanes = {
         "LANES": config["TILE"] // vector,
         "VECTOR": vector,
-        "STAGES": config["num_stages"],
         "EVEN": columns % config["TILE"] == 0,
     }
     return Launch(
@@ -918,9 +835,7 @@ def _plan_bias(call: Call) -> Launch:
     block = least(call, BLOCK_CONFIGS, block_time)
 
     def loop_time(config: Config) -> float:
-        work = Work(
-            reads=1, writes=1, flops=8.5, rereads=2, joins=2, passes=3, tiles=3, held=2, held_wide=2
-        )
+        work = Work(reads=1, writes=1, flops=8.5, rereads=2, joins=2, passes=3, held=2, held_wide=2)
         return loop_cost(config, call.target, work, call.element_size, rows.total, columns)
 
     loop = least(call, LOOP_CONFIGS, loop_time)
@@ -934,7 +849,6 @@ def _plan_bias(call: Call) -> Launch:
             rereads=1,
             joins=2,
             passes=2,
-            tiles=3,
             held=2,
             held_wide=2,
         )
@@ -948,7 +862,6 @@ def _plan_bias(call: Call) -> Launch:
         lanes = {
             "LANES": config["TILE"] // vector,
             "VECTOR": vector,
-            "STAGES": config["num_stages"],
             "EVEN": columns % config["TILE"] == 0,
         }
         return Launch(
@@ -1041,7 +954,6 @@ def _plan_bias(call: Call) -> Launch:
     lanes = {
         "LANES": config["TILE"] // vector,
         "VECTOR": vector,
-        "STAGES": config["num_stages"],
         "EVEN": columns % config["TILE"] == 0,
     }
     return Launch(

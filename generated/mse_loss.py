@@ -1,6 +1,6 @@
 """Mean squared error over all elements, one scalar.
 
-Built by tilegen 0.1.0 from specs/mse_loss.py (spec d67fdad1, templates c20eec4b).
+Built by tilegen 0.1.0 from specs/mse_loss.py (spec d67fdad1, templates 9465ef9b).
 Rebuild with `tilegen build`; edits are overwritten.
 
 Traffic: 2*M*N*e + 4 bytes (e: bytes of an element)
@@ -74,89 +74,45 @@ BLOCK_CONFIGS = by_class(
 )
 
 _LOOP_1 = (
-    Config(TILE=2048, num_warps=8, num_stages=4),  # 24576 B shared
-    Config(TILE=4096, num_warps=4, num_stages=1),  # at most 2048 B shared
-    Config(TILE=4096, num_warps=4, num_stages=2),  # 16384 B shared
-    Config(TILE=4096, num_warps=8, num_stages=4),  # 49152 B shared
-    Config(TILE=16384, num_warps=8, num_stages=1),  # at most 8192 B shared
-    Config(TILE=16384, num_warps=8, num_stages=4),  # 196608 B shared
+    Config(TILE=2048, num_warps=4),  # at most 2048 B shared
+    Config(TILE=2048, num_warps=8),  # at most 2048 B shared
+    Config(TILE=4096, num_warps=4),  # at most 4096 B shared
+    Config(TILE=8192, num_warps=4),  # at most 8192 B shared
+    Config(TILE=16384, num_warps=8),  # at most 16384 B shared
+    Config(TILE=32768, num_warps=16),  # at most 32768 B shared
 )
 _LOOP_2 = (
-    Config(TILE=2048, num_warps=8, num_stages=2),  # 8192 B shared
-    Config(TILE=2048, num_warps=8, num_stages=4),  # 24576 B shared
-    Config(TILE=4096, num_warps=16, num_stages=2),  # 16384 B shared
-    Config(TILE=8192, num_warps=8, num_stages=4),  # 98304 B shared
-    Config(TILE=16384, num_warps=8, num_stages=1),  # at most 8192 B shared
-    Config(TILE=32768, num_warps=16, num_stages=1),  # at most 16384 B shared
+    Config(TILE=2048, num_warps=4),  # at most 8192 B shared
+    Config(TILE=2048, num_warps=8),  # at most 8192 B shared
+    Config(TILE=2048, num_warps=16),  # at most 8192 B shared
+    Config(TILE=4096, num_warps=8),  # at most 16384 B shared
+    Config(TILE=8192, num_warps=8),  # at most 32768 B shared
+    Config(TILE=16384, num_warps=8),  # at most 65536 B shared
 )
 _LOOP_3 = (
-    Config(TILE=2048, num_warps=4, num_stages=1),  # at most 2048 B shared
-    Config(TILE=2048, num_warps=4, num_stages=2),  # 16384 B shared
-    Config(TILE=2048, num_warps=8, num_stages=4),  # 49152 B shared
-    Config(TILE=4096, num_warps=8, num_stages=4),  # 98304 B shared
-    Config(TILE=8192, num_warps=8, num_stages=1),  # at most 8192 B shared
-    Config(TILE=16384, num_warps=8, num_stages=1),  # at most 16384 B shared
+    Config(TILE=2048, num_warps=4),  # at most 8192 B shared
+    Config(TILE=2048, num_warps=8),  # at most 8192 B shared
+    Config(TILE=2048, num_warps=16),  # at most 8192 B shared
+    Config(TILE=2048, num_warps=32),  # at most 8192 B shared
+    Config(TILE=4096, num_warps=8),  # at most 16384 B shared
+    Config(TILE=8192, num_warps=8),  # at most 32768 B shared
 )
 _LOOP_4 = (
-    Config(TILE=2048, num_warps=4, num_stages=1),  # at most 8192 B shared
-    Config(TILE=2048, num_warps=4, num_stages=2),  # 32768 B shared
-    Config(TILE=2048, num_warps=8, num_stages=2),  # 32768 B shared
-    Config(TILE=2048, num_warps=8, num_stages=4),  # 98304 B shared
-    Config(TILE=4096, num_warps=8, num_stages=1),  # at most 16384 B shared
-    Config(TILE=8192, num_warps=8, num_stages=1),  # at most 32768 B shared
-)
-_LOOP_5 = (
-    Config(TILE=2048, num_warps=4, num_stages=1),  # at most 2048 B shared
-    Config(TILE=2048, num_warps=8, num_stages=2),  # 16384 B shared
-    Config(TILE=2048, num_warps=8, num_stages=4),  # 49152 B shared
-    Config(TILE=8192, num_warps=8, num_stages=1),  # at most 8192 B shared
-    Config(TILE=8192, num_warps=8, num_stages=4),  # 196608 B shared
-    Config(TILE=16384, num_warps=8, num_stages=1),  # at most 16384 B shared
-)
-_LOOP_6 = (
-    Config(TILE=2048, num_warps=4, num_stages=1),  # at most 8192 B shared
-    Config(TILE=2048, num_warps=4, num_stages=2),  # 32768 B shared
-    Config(TILE=2048, num_warps=8, num_stages=4),  # 98304 B shared
-    Config(TILE=4096, num_warps=8, num_stages=1),  # at most 16384 B shared
-    Config(TILE=4096, num_warps=8, num_stages=4),  # 196608 B shared
-    Config(TILE=8192, num_warps=8, num_stages=1),  # at most 32768 B shared
-)
-_LOOP_7 = (
-    Config(TILE=4096, num_warps=4, num_stages=1),  # at most 2048 B shared
-    Config(TILE=4096, num_warps=4, num_stages=2),  # 16384 B shared
-    Config(TILE=8192, num_warps=8, num_stages=1),  # at most 4096 B shared
-    Config(TILE=16384, num_warps=4, num_stages=1),  # at most 8192 B shared
-    Config(TILE=32768, num_warps=8, num_stages=1),  # at most 16384 B shared
-    Config(TILE=32768, num_warps=8, num_stages=2),  # 131072 B shared
-)
-_LOOP_8 = (
-    Config(TILE=2048, num_warps=4, num_stages=1),  # at most 2048 B shared
-    Config(TILE=2048, num_warps=4, num_stages=2),  # 16384 B shared
-    Config(TILE=4096, num_warps=4, num_stages=1),  # at most 4096 B shared
-    Config(TILE=8192, num_warps=8, num_stages=1),  # at most 8192 B shared
-    Config(TILE=16384, num_warps=8, num_stages=1),  # at most 16384 B shared
-    Config(TILE=16384, num_warps=8, num_stages=2),  # 131072 B shared
-)
-_LOOP_9 = (
-    Config(TILE=2048, num_warps=4, num_stages=1),  # at most 8192 B shared
-    Config(TILE=2048, num_warps=4, num_stages=2),  # 32768 B shared
-    Config(TILE=4096, num_warps=8, num_stages=1),  # at most 16384 B shared
-    Config(TILE=8192, num_warps=8, num_stages=1),  # at most 32768 B shared
-    Config(TILE=8192, num_warps=8, num_stages=2),  # 131072 B shared
-    Config(TILE=16384, num_warps=8, num_stages=1),  # at most 65536 B shared
+    Config(TILE=2048, num_warps=4),  # at most 1024 B shared
+    Config(TILE=4096, num_warps=4),  # at most 2048 B shared
+    Config(TILE=4096, num_warps=8),  # at most 2048 B shared
+    Config(TILE=8192, num_warps=8),  # at most 4096 B shared
+    Config(TILE=16384, num_warps=4),  # at most 8192 B shared
+    Config(TILE=32768, num_warps=8),  # at most 16384 B shared
 )
 #: Sweeps over one row, TILE elements at a time; by architecture class and element size in bytes.
 LOOP_CONFIGS = by_class(
-    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (1,), _LOOP_1),
-    (("sm_90", "sm_100"), (2,), _LOOP_1),
-    (("sm_80", "sm_89", "sm_86", "sm_120"), (2,), _LOOP_2),
-    (("sm_80", "sm_89", "sm_86", "sm_120"), (4,), _LOOP_3),
-    (("sm_80", "sm_89", "sm_86", "sm_120"), (8,), _LOOP_4),
-    (("sm_90", "sm_100"), (4,), _LOOP_5),
-    (("sm_90", "sm_100"), (8,), _LOOP_6),
-    (("gfx90a", "gfx942", "gfx950"), (1, 2), _LOOP_7),
-    (("gfx90a", "gfx942", "gfx950"), (4,), _LOOP_8),
-    (("gfx90a", "gfx942", "gfx950"), (8,), _LOOP_9),
+    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2), _LOOP_1),
+    (("gfx90a", "gfx942", "gfx950"), (4,), _LOOP_1),
+    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (4,), _LOOP_2),
+    (("gfx90a", "gfx942", "gfx950"), (8,), _LOOP_2),
+    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _LOOP_3),
+    (("gfx90a", "gfx942", "gfx950"), (1, 2), _LOOP_4),
 )
 
 
@@ -223,7 +179,6 @@ def _mse_loss_loop(
     target_col_1,
     LANES: tl.constexpr,
     VECTOR: tl.constexpr,
-    STAGES: tl.constexpr,
     EVEN: tl.constexpr,
     WIDTH: tl.constexpr,
     INT: tl.constexpr,
@@ -239,23 +194,19 @@ def _mse_loss_loop(
 
     total = tl.full((LANES, 1), 0.0, FLOAT)
     blocks = tl.cdiv(COLS_1, WIDTH)
-    for block in tl.range(0, tl.cdiv(COLS_0, HEIGHT) * blocks, num_stages=STAGES):
+    for block in range(0, tl.cdiv(COLS_0, HEIGHT) * blocks):
         cols_0 = block // blocks * HEIGHT + lane_0
         cols_1 = block % blocks * WIDTH + lane_1
         in_cols_0 = below(cols_0, COLS_0, EVEN)
         in_cols_1 = below(cols_1, COLS_1, EVEN)
 
         x = tl.load(
-            x_ptr + cols_0 * x_col_0 + cols_1 * x_col_1,
-            mask=in_cols_0 & in_cols_1,
-            other=0.0,
-            eviction_policy="evict_last",
+            x_ptr + cols_0 * x_col_0 + cols_1 * x_col_1, mask=in_cols_0 & in_cols_1, other=0.0
         ).to(FLOAT)
         target = tl.load(
             target_ptr + cols_0 * target_col_0 + cols_1 * target_col_1,
             mask=in_cols_0 & in_cols_1,
             other=0.0,
-            eviction_policy="evict_last",
         ).to(FLOAT)
         # error = x - target
         error = x - target
@@ -280,7 +231,6 @@ def _mse_loss_partial(
     target_col_1,
     LANES: tl.constexpr,
     VECTOR: tl.constexpr,
-    STAGES: tl.constexpr,
     EVEN: tl.constexpr,
     SPLITS: tl.constexpr,
     CHUNK: tl.constexpr,
@@ -296,7 +246,7 @@ def _mse_loss_partial(
     total = tl.full((LANES, 1), 0.0, FLOAT)
     cols_0 = tl.zeros((1, 1), INT)
     in_cols_0 = below(cols_0, COLS_0, True)
-    for start in tl.range(split * CHUNK, stop, LANES * VECTOR, num_stages=STAGES):
+    for start in range(split * CHUNK, stop, LANES * VECTOR):
         cols_1 = start + lane
         in_cols_1 = below(cols_1, stop, EVEN)
 
@@ -356,13 +306,13 @@ def _plan(call: Call) -> Launch:
     block = least(call, BLOCK_CONFIGS, block_time)
 
     def loop_time(config: Config) -> float:
-        work = Work(reads=2, writes=0, flops=3.25, joins=1, tiles=2, held=1.125, held_wide=2.25)
+        work = Work(reads=2, writes=0, flops=3.25, joins=1, held=1.125, held_wide=2.25)
         return loop_cost(config, call.target, work, call.element_size, rows.total, columns)
 
     loop = least(call, LOOP_CONFIGS, loop_time)
 
     def split_time(config: Config) -> float:
-        work = Work(reads=2, writes=0, flops=3.25, joins=2, tiles=2, held=1.125, held_wide=2.25)
+        work = Work(reads=2, writes=0, flops=3.25, joins=2, held=1.125, held_wide=2.25)
         return split_cost(config, call.target, work, call.element_size, rows.total, columns)
 
     split = least(call, LOOP_CONFIGS, split_time)
@@ -373,7 +323,6 @@ def _plan(call: Call) -> Launch:
         lanes = {
             "LANES": config["TILE"] // vector,
             "VECTOR": vector,
-            "STAGES": config["num_stages"],
             "EVEN": columns % config["TILE"] == 0,
         }
         return Launch(
@@ -429,7 +378,6 @@ def _plan(call: Call) -> Launch:
     lanes = {
         "LANES": config["TILE"] // vector,
         "VECTOR": vector,
-        "STAGES": config["num_stages"],
         "EVEN": columns % config["TILE"] == 0,
     }
     width = min(config["TILE"], max(vector, next_power_of_2(length)))

@@ -2,7 +2,7 @@
 
 As in Qwen3; the rotation is that of rope (Su et al., arXiv:2104.09864).
 
-Built by tilegen 0.1.0 from specs/qk_norm_rope.py (spec d00ab77b, templates c20eec4b).
+Built by tilegen 0.1.0 from specs/qk_norm_rope.py (spec d00ab77b, templates 9465ef9b).
 Rebuild with `tilegen build`; edits are overwritten.
 
 Traffic: 4*B*D*H*S*e + B*S*i + 2*D*e*Min(P, B*S) + 2*D*e bytes (e: bytes of an element, i: bytes of an index)
@@ -74,99 +74,35 @@ BLOCK_CONFIGS = by_class(
 )
 
 _LOOP_1 = (
-    Config(TILE=2048, num_warps=4, num_stages=1),  # at most 1024 B shared
-    Config(TILE=2048, num_warps=4, num_stages=2),  # 24576 B shared
-    Config(TILE=2048, num_warps=8, num_stages=4),  # 73728 B shared
-    Config(TILE=4096, num_warps=4, num_stages=1),  # at most 2048 B shared
-    Config(TILE=4096, num_warps=8, num_stages=4),  # 147456 B shared
-    Config(TILE=8192, num_warps=8, num_stages=1),  # at most 4096 B shared
+    Config(TILE=2048, num_warps=4),  # at most 8192 B shared
+    Config(TILE=2048, num_warps=8),  # at most 8192 B shared
+    Config(TILE=4096, num_warps=4),  # at most 16384 B shared
+    Config(TILE=4096, num_warps=8),  # at most 16384 B shared
+    Config(TILE=4096, num_warps=16),  # at most 16384 B shared
+    Config(TILE=8192, num_warps=8),  # at most 32768 B shared
 )
 _LOOP_2 = (
-    Config(TILE=2048, num_warps=4, num_stages=1),  # at most 2048 B shared
-    Config(TILE=2048, num_warps=4, num_stages=2),  # 49152 B shared
-    Config(TILE=2048, num_warps=8, num_stages=2),  # 49152 B shared
-    Config(TILE=2048, num_warps=8, num_stages=4),  # 147456 B shared
-    Config(TILE=4096, num_warps=8, num_stages=1),  # at most 4096 B shared
-    Config(TILE=8192, num_warps=8, num_stages=1),  # at most 8192 B shared
+    Config(TILE=2048, num_warps=4),  # at most 8192 B shared
+    Config(TILE=2048, num_warps=8),  # at most 8192 B shared
+    Config(TILE=2048, num_warps=16),  # at most 8192 B shared
+    Config(TILE=2048, num_warps=32),  # at most 8192 B shared
+    Config(TILE=4096, num_warps=8),  # at most 16384 B shared
+    Config(TILE=4096, num_warps=16),  # at most 16384 B shared
 )
 _LOOP_3 = (
-    Config(TILE=2048, num_warps=4, num_stages=1),  # at most 2048 B shared
-    Config(TILE=2048, num_warps=8, num_stages=1),  # at most 2048 B shared
-    Config(TILE=2048, num_warps=8, num_stages=2),  # 49152 B shared
-    Config(TILE=4096, num_warps=8, num_stages=1),  # at most 4096 B shared
-    Config(TILE=4096, num_warps=8, num_stages=2),  # 98304 B shared
-    Config(TILE=8192, num_warps=8, num_stages=1),  # at most 8192 B shared
-)
-_LOOP_4 = (
-    Config(TILE=2048, num_warps=4, num_stages=1),  # at most 8192 B shared
-    Config(TILE=2048, num_warps=4, num_stages=2),  # 98304 B shared
-    Config(TILE=2048, num_warps=8, num_stages=1),  # at most 8192 B shared
-    Config(TILE=2048, num_warps=8, num_stages=2),  # 98304 B shared
-    Config(TILE=2048, num_warps=16, num_stages=1),  # at most 8192 B shared
-    Config(TILE=4096, num_warps=8, num_stages=1),  # at most 16384 B shared
-)
-_LOOP_5 = (
-    Config(TILE=2048, num_warps=8, num_stages=4),  # 36864 B shared
-    Config(TILE=4096, num_warps=4, num_stages=1),  # at most 1024 B shared
-    Config(TILE=4096, num_warps=4, num_stages=4),  # 73728 B shared
-    Config(TILE=4096, num_warps=8, num_stages=4),  # 73728 B shared
-    Config(TILE=8192, num_warps=8, num_stages=1),  # at most 2048 B shared
-    Config(TILE=8192, num_warps=8, num_stages=4),  # 147456 B shared
-)
-_LOOP_6 = (
-    Config(TILE=2048, num_warps=4, num_stages=1),  # at most 8192 B shared
-    Config(TILE=2048, num_warps=4, num_stages=2),  # 98304 B shared
-    Config(TILE=2048, num_warps=8, num_stages=1),  # at most 8192 B shared
-    Config(TILE=2048, num_warps=8, num_stages=2),  # 98304 B shared
-    Config(TILE=4096, num_warps=8, num_stages=1),  # at most 16384 B shared
-    Config(TILE=4096, num_warps=8, num_stages=2),  # 196608 B shared
-)
-_LOOP_7 = (
-    Config(TILE=4096, num_warps=4, num_stages=1),  # at most 1024 B shared
-    Config(TILE=4096, num_warps=8, num_stages=2),  # 24576 B shared
-    Config(TILE=8192, num_warps=4, num_stages=1),  # at most 2048 B shared
-    Config(TILE=8192, num_warps=8, num_stages=1),  # at most 2048 B shared
-    Config(TILE=16384, num_warps=8, num_stages=1),  # at most 4096 B shared
-    Config(TILE=16384, num_warps=8, num_stages=2),  # 98304 B shared
-)
-_LOOP_8 = (
-    Config(TILE=2048, num_warps=4, num_stages=1),  # at most 1024 B shared
-    Config(TILE=4096, num_warps=4, num_stages=1),  # at most 2048 B shared
-    Config(TILE=4096, num_warps=8, num_stages=1),  # at most 2048 B shared
-    Config(TILE=8192, num_warps=8, num_stages=1),  # at most 4096 B shared
-    Config(TILE=8192, num_warps=8, num_stages=2),  # 98304 B shared
-    Config(TILE=16384, num_warps=8, num_stages=1),  # at most 8192 B shared
-)
-_LOOP_9 = (
-    Config(TILE=2048, num_warps=4, num_stages=1),  # at most 2048 B shared
-    Config(TILE=2048, num_warps=4, num_stages=2),  # 49152 B shared
-    Config(TILE=4096, num_warps=8, num_stages=1),  # at most 4096 B shared
-    Config(TILE=4096, num_warps=8, num_stages=2),  # 98304 B shared
-    Config(TILE=8192, num_warps=8, num_stages=1),  # at most 8192 B shared
-    Config(TILE=16384, num_warps=8, num_stages=1),  # at most 16384 B shared
-)
-_LOOP_10 = (
-    Config(TILE=2048, num_warps=4, num_stages=1),  # at most 8192 B shared
-    Config(TILE=2048, num_warps=4, num_stages=2),  # 98304 B shared
-    Config(TILE=2048, num_warps=8, num_stages=1),  # at most 8192 B shared
-    Config(TILE=2048, num_warps=8, num_stages=2),  # 98304 B shared
-    Config(TILE=4096, num_warps=8, num_stages=1),  # at most 16384 B shared
-    Config(TILE=8192, num_warps=8, num_stages=1),  # at most 32768 B shared
+    Config(TILE=2048, num_warps=4),  # at most 2048 B shared
+    Config(TILE=4096, num_warps=4),  # at most 4096 B shared
+    Config(TILE=4096, num_warps=8),  # at most 4096 B shared
+    Config(TILE=8192, num_warps=4),  # at most 8192 B shared
+    Config(TILE=8192, num_warps=8),  # at most 8192 B shared
+    Config(TILE=16384, num_warps=8),  # at most 16384 B shared
 )
 #: Sweeps over one row, TILE elements at a time; by architecture class and element size in bytes.
 LOOP_CONFIGS = by_class(
-    (("sm_80", "sm_89", "sm_86", "sm_120"), (1,), _LOOP_1),
-    (("sm_90", "sm_100"), (2,), _LOOP_1),
-    (("sm_80", "sm_89", "sm_86", "sm_120"), (2,), _LOOP_2),
-    (("sm_90", "sm_100"), (4,), _LOOP_2),
-    (("sm_80", "sm_89", "sm_86", "sm_120"), (4,), _LOOP_3),
-    (("sm_80", "sm_89", "sm_86", "sm_120"), (8,), _LOOP_4),
-    (("sm_90", "sm_100"), (1,), _LOOP_5),
-    (("sm_90", "sm_100"), (8,), _LOOP_6),
-    (("gfx90a", "gfx942", "gfx950"), (1,), _LOOP_7),
-    (("gfx90a", "gfx942", "gfx950"), (2,), _LOOP_8),
-    (("gfx90a", "gfx942", "gfx950"), (4,), _LOOP_9),
-    (("gfx90a", "gfx942", "gfx950"), (8,), _LOOP_10),
+    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2, 4), _LOOP_1),
+    (("gfx90a", "gfx942", "gfx950"), (8,), _LOOP_1),
+    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _LOOP_2),
+    (("gfx90a", "gfx942", "gfx950"), (1, 2, 4), _LOOP_3),
 )
 
 
@@ -226,8 +162,15 @@ def _qk_norm_rope_block(
 
     eps = scalar(eps, FLOAT)
 
-    x_0 = tl.load(x_rows + cols * x_col, mask=in_rows & in_cols, other=0.0).to(FLOAT)
-    x = tl.load(x_rows + cols * x_col + x_stride_Two, mask=in_rows & in_cols, other=0.0).to(FLOAT)
+    x_0 = tl.load(
+        x_rows + cols * x_col, mask=in_rows & in_cols, other=0.0, eviction_policy="evict_last"
+    ).to(FLOAT)
+    x = tl.load(
+        x_rows + cols * x_col + x_stride_Two,
+        mask=in_rows & in_cols,
+        other=0.0,
+        eviction_policy="evict_last",
+    ).to(FLOAT)
     # rstd = rsqrt(mean(x * x, (Two, D)) + eps)
     row_sum = tl.sum(x_0 * x_0 + x * x, axis=1, keep_dims=True)
     rstd = tl.rsqrt(row_sum / (2 * D) + eps)
@@ -236,7 +179,7 @@ def _qk_norm_rope_block(
     ).to(FLOAT)
     # first, second = unstack(x * rstd * weight, Two)
     first = x_0 * rstd * weight_0
-    position = tl.load(position_rows, mask=in_rows, other=0)
+    position = tl.load(position_rows, mask=in_rows, other=0, eviction_policy="evict_last")
     # c = take(cos, position, P)
     valid = (position >= 0) & (position < P)
     c = tl.load(
@@ -306,7 +249,6 @@ def _qk_norm_rope_loop(
     eps,
     LANES: tl.constexpr,
     VECTOR: tl.constexpr,
-    STAGES: tl.constexpr,
     EVEN: tl.constexpr,
     INT: tl.constexpr,
     FLOAT: tl.constexpr,
@@ -326,7 +268,7 @@ def _qk_norm_rope_loop(
     eps = scalar(eps, FLOAT)
 
     total = tl.full((LANES, 1), 0.0, FLOAT)
-    for start in tl.range(0, D, LANES * VECTOR, num_stages=STAGES):
+    for start in range(0, D, LANES * VECTOR):
         cols = start + lane
         in_cols = below(cols, D, EVEN)
 
@@ -349,7 +291,7 @@ def _qk_norm_rope_loop(
     # c = take(cos, position, P)
     valid = (position >= 0) & (position < P)
 
-    for start in tl.range(0, D, LANES * VECTOR, num_stages=STAGES):
+    for start in range(0, D, LANES * VECTOR):
         cols = start + lane
         in_cols = below(cols, D, EVEN)
 
@@ -417,7 +359,6 @@ def _qk_norm_rope_partial(
     eps,
     LANES: tl.constexpr,
     VECTOR: tl.constexpr,
-    STAGES: tl.constexpr,
     EVEN: tl.constexpr,
     SPLITS: tl.constexpr,
     CHUNK: tl.constexpr,
@@ -437,7 +378,7 @@ def _qk_norm_rope_partial(
     eps = scalar(eps, FLOAT)
 
     total = tl.full((LANES, 1), 0.0, FLOAT)
-    for start in tl.range(split * CHUNK, stop, LANES * VECTOR, num_stages=STAGES):
+    for start in range(split * CHUNK, stop, LANES * VECTOR):
         cols = start + lane
         in_cols = below(cols, stop, EVEN)
 
@@ -486,7 +427,6 @@ def _qk_norm_rope_finish(
     eps,
     LANES: tl.constexpr,
     VECTOR: tl.constexpr,
-    STAGES: tl.constexpr,
     EVEN: tl.constexpr,
     SPLITS: tl.constexpr,
     CHUNK: tl.constexpr,
@@ -520,7 +460,7 @@ def _qk_norm_rope_finish(
     # c = take(cos, position, P)
     valid = (position >= 0) & (position < P)
 
-    for start in tl.range(split * CHUNK, stop, LANES * VECTOR, num_stages=STAGES):
+    for start in range(split * CHUNK, stop, LANES * VECTOR):
         cols = start + lane
         in_cols = below(cols, stop, EVEN)
 
@@ -569,15 +509,7 @@ def _plan(call: Call) -> Launch:
 
     def loop_time(config: Config) -> float:
         work = Work(
-            reads=2,
-            writes=2,
-            flops=14.25,
-            rereads=2,
-            joins=1,
-            passes=2,
-            tiles=6,
-            held=4,
-            held_wide=5,
+            reads=2, writes=2, flops=14.25, rereads=2, joins=1, passes=2, held=4, held_wide=5
         )
         return loop_cost(config, call.target, work, call.element_size, rows.total, columns)
 
@@ -592,7 +524,6 @@ def _plan(call: Call) -> Launch:
             rereads=2,
             joins=1,
             passes=2,
-            tiles=6,
             held=4,
             held_wide=5,
         )
@@ -606,7 +537,6 @@ def _plan(call: Call) -> Launch:
         lanes = {
             "LANES": config["TILE"] // vector,
             "VECTOR": vector,
-            "STAGES": config["num_stages"],
             "EVEN": columns % config["TILE"] == 0,
         }
         return Launch(
@@ -706,7 +636,6 @@ def _plan(call: Call) -> Launch:
     lanes = {
         "LANES": config["TILE"] // vector,
         "VECTOR": vector,
-        "STAGES": config["num_stages"],
         "EVEN": columns % config["TILE"] == 0,
     }
     return Launch(

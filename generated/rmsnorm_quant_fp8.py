@@ -2,7 +2,7 @@
 
 The normalised row is about q * scale.
 
-Built by tilegen 0.1.0 from specs/rmsnorm_quant_fp8.py (spec 5423a70b, templates c20eec4b).
+Built by tilegen 0.1.0 from specs/rmsnorm_quant_fp8.py (spec 5423a70b, templates 9465ef9b).
 Rebuild with `tilegen build`; edits are overwritten.
 
 Traffic: M*N*e + M*N + 4*M + N*e bytes (e: bytes of an element)
@@ -79,107 +79,62 @@ BLOCK_CONFIGS = by_class(
 )
 
 _LOOP_1 = (
-    Config(TILE=2048, num_warps=4, num_stages=4),  # 24576 B shared
-    Config(TILE=4096, num_warps=4, num_stages=1),  # at most 2048 B shared
-    Config(TILE=4096, num_warps=8, num_stages=4),  # 49152 B shared
-    Config(TILE=8192, num_warps=8, num_stages=4),  # 98304 B shared
-    Config(TILE=16384, num_warps=8, num_stages=1),  # at most 8192 B shared
-    Config(TILE=16384, num_warps=8, num_stages=4),  # 196608 B shared
+    Config(TILE=2048, num_warps=4),  # at most 512 B shared
+    Config(TILE=2048, num_warps=8),  # at most 512 B shared
+    Config(TILE=4096, num_warps=4),  # at most 1024 B shared
+    Config(TILE=4096, num_warps=8),  # at most 1024 B shared
+    Config(TILE=16384, num_warps=8),  # at most 4096 B shared
+    Config(TILE=32768, num_warps=16),  # at most 8192 B shared
 )
 _LOOP_2 = (
-    Config(TILE=2048, num_warps=8, num_stages=2),  # 8192 B shared
-    Config(TILE=4096, num_warps=8, num_stages=4),  # 49152 B shared
-    Config(TILE=8192, num_warps=8, num_stages=4),  # 98304 B shared
-    Config(TILE=16384, num_warps=8, num_stages=1),  # at most 8192 B shared
-    Config(TILE=16384, num_warps=8, num_stages=2),  # 65536 B shared
-    Config(TILE=32768, num_warps=16, num_stages=1),  # at most 16384 B shared
+    Config(TILE=2048, num_warps=4),  # at most 1024 B shared
+    Config(TILE=2048, num_warps=8),  # at most 1024 B shared
+    Config(TILE=4096, num_warps=4),  # at most 2048 B shared
+    Config(TILE=4096, num_warps=8),  # at most 2048 B shared
+    Config(TILE=8192, num_warps=4),  # at most 4096 B shared
+    Config(TILE=32768, num_warps=16),  # at most 16384 B shared
 )
 _LOOP_3 = (
-    Config(TILE=2048, num_warps=4, num_stages=1),  # at most 2048 B shared
-    Config(TILE=2048, num_warps=8, num_stages=4),  # 49152 B shared
-    Config(TILE=4096, num_warps=8, num_stages=2),  # 32768 B shared
-    Config(TILE=4096, num_warps=8, num_stages=4),  # 98304 B shared
-    Config(TILE=8192, num_warps=8, num_stages=1),  # at most 8192 B shared
-    Config(TILE=16384, num_warps=8, num_stages=1),  # at most 16384 B shared
+    Config(TILE=2048, num_warps=4),  # at most 8192 B shared
+    Config(TILE=2048, num_warps=8),  # at most 8192 B shared
+    Config(TILE=2048, num_warps=16),  # at most 8192 B shared
+    Config(TILE=4096, num_warps=8),  # at most 16384 B shared
+    Config(TILE=8192, num_warps=8),  # at most 32768 B shared
+    Config(TILE=16384, num_warps=8),  # at most 65536 B shared
 )
 _LOOP_4 = (
-    Config(TILE=2048, num_warps=8, num_stages=1),  # at most 8192 B shared
-    Config(TILE=2048, num_warps=8, num_stages=2),  # 32768 B shared
-    Config(TILE=2048, num_warps=8, num_stages=4),  # 98304 B shared
-    Config(TILE=4096, num_warps=8, num_stages=1),  # at most 16384 B shared
-    Config(TILE=4096, num_warps=8, num_stages=2),  # 65536 B shared
-    Config(TILE=8192, num_warps=8, num_stages=1),  # at most 32768 B shared
+    Config(TILE=2048, num_warps=4),  # at most 8192 B shared
+    Config(TILE=2048, num_warps=8),  # at most 8192 B shared
+    Config(TILE=2048, num_warps=16),  # at most 8192 B shared
+    Config(TILE=2048, num_warps=32),  # at most 8192 B shared
+    Config(TILE=4096, num_warps=4),  # at most 16384 B shared
+    Config(TILE=8192, num_warps=8),  # at most 32768 B shared
 )
 _LOOP_5 = (
-    Config(TILE=4096, num_warps=4, num_stages=4),  # 24576 B shared
-    Config(TILE=4096, num_warps=16, num_stages=4),  # 24576 B shared
-    Config(TILE=8192, num_warps=4, num_stages=1),  # at most 2048 B shared
-    Config(TILE=16384, num_warps=8, num_stages=4),  # 98304 B shared
-    Config(TILE=32768, num_warps=16, num_stages=1),  # at most 8192 B shared
-    Config(TILE=32768, num_warps=16, num_stages=4),  # 196608 B shared
+    Config(TILE=2048, num_warps=4),  # at most 512 B shared
+    Config(TILE=4096, num_warps=4),  # at most 1024 B shared
+    Config(TILE=8192, num_warps=4),  # at most 2048 B shared
+    Config(TILE=8192, num_warps=8),  # at most 2048 B shared
+    Config(TILE=16384, num_warps=4),  # at most 4096 B shared
+    Config(TILE=32768, num_warps=8),  # at most 8192 B shared
 )
 _LOOP_6 = (
-    Config(TILE=2048, num_warps=4, num_stages=1),  # at most 2048 B shared
-    Config(TILE=2048, num_warps=8, num_stages=4),  # 49152 B shared
-    Config(TILE=4096, num_warps=8, num_stages=4),  # 98304 B shared
-    Config(TILE=8192, num_warps=8, num_stages=1),  # at most 8192 B shared
-    Config(TILE=8192, num_warps=8, num_stages=4),  # 196608 B shared
-    Config(TILE=16384, num_warps=8, num_stages=1),  # at most 16384 B shared
-)
-_LOOP_7 = (
-    Config(TILE=2048, num_warps=4, num_stages=1),  # at most 8192 B shared
-    Config(TILE=2048, num_warps=4, num_stages=2),  # 32768 B shared
-    Config(TILE=2048, num_warps=8, num_stages=4),  # 98304 B shared
-    Config(TILE=4096, num_warps=8, num_stages=1),  # at most 16384 B shared
-    Config(TILE=4096, num_warps=8, num_stages=4),  # 196608 B shared
-    Config(TILE=8192, num_warps=8, num_stages=1),  # at most 32768 B shared
-)
-_LOOP_8 = (
-    Config(TILE=8192, num_warps=4, num_stages=1),  # at most 2048 B shared
-    Config(TILE=8192, num_warps=8, num_stages=1),  # at most 2048 B shared
-    Config(TILE=16384, num_warps=4, num_stages=2),  # 32768 B shared
-    Config(TILE=16384, num_warps=8, num_stages=1),  # at most 4096 B shared
-    Config(TILE=16384, num_warps=16, num_stages=2),  # 32768 B shared
-    Config(TILE=32768, num_warps=8, num_stages=2),  # 65536 B shared
-)
-_LOOP_9 = (
-    Config(TILE=4096, num_warps=4, num_stages=2),  # 16384 B shared
-    Config(TILE=8192, num_warps=16, num_stages=1),  # at most 4096 B shared
-    Config(TILE=16384, num_warps=4, num_stages=1),  # at most 8192 B shared
-    Config(TILE=16384, num_warps=8, num_stages=1),  # at most 8192 B shared
-    Config(TILE=32768, num_warps=8, num_stages=1),  # at most 16384 B shared
-    Config(TILE=32768, num_warps=8, num_stages=2),  # 131072 B shared
-)
-_LOOP_10 = (
-    Config(TILE=4096, num_warps=8, num_stages=2),  # 32768 B shared
-    Config(TILE=4096, num_warps=16, num_stages=2),  # 32768 B shared
-    Config(TILE=8192, num_warps=8, num_stages=1),  # at most 8192 B shared
-    Config(TILE=16384, num_warps=8, num_stages=1),  # at most 16384 B shared
-    Config(TILE=16384, num_warps=8, num_stages=2),  # 131072 B shared
-    Config(TILE=32768, num_warps=8, num_stages=1),  # at most 32768 B shared
-)
-_LOOP_11 = (
-    Config(TILE=2048, num_warps=4, num_stages=1),  # at most 8192 B shared
-    Config(TILE=2048, num_warps=4, num_stages=2),  # 32768 B shared
-    Config(TILE=4096, num_warps=8, num_stages=1),  # at most 16384 B shared
-    Config(TILE=8192, num_warps=8, num_stages=1),  # at most 32768 B shared
-    Config(TILE=8192, num_warps=8, num_stages=2),  # 131072 B shared
-    Config(TILE=16384, num_warps=8, num_stages=1),  # at most 65536 B shared
+    Config(TILE=2048, num_warps=4),  # at most 2048 B shared
+    Config(TILE=4096, num_warps=4),  # at most 4096 B shared
+    Config(TILE=8192, num_warps=16),  # at most 8192 B shared
+    Config(TILE=16384, num_warps=4),  # at most 16384 B shared
+    Config(TILE=16384, num_warps=8),  # at most 16384 B shared
+    Config(TILE=32768, num_warps=8),  # at most 32768 B shared
 )
 #: Sweeps over one row, TILE elements at a time; by architecture class and element size in bytes.
 LOOP_CONFIGS = by_class(
-    (("sm_80", "sm_89", "sm_86", "sm_120"), (1,), _LOOP_1),
-    (("sm_90", "sm_100"), (2,), _LOOP_1),
-    (("sm_80", "sm_89", "sm_86", "sm_120"), (2,), _LOOP_2),
-    (("sm_80", "sm_89", "sm_86", "sm_120"), (4,), _LOOP_3),
-    (("sm_80", "sm_89", "sm_86", "sm_120"), (8,), _LOOP_4),
-    (("sm_90", "sm_100"), (1,), _LOOP_5),
-    (("sm_90", "sm_100"), (4,), _LOOP_6),
-    (("sm_90", "sm_100"), (8,), _LOOP_7),
-    (("gfx90a", "gfx942", "gfx950"), (1,), _LOOP_8),
-    (("gfx90a", "gfx942", "gfx950"), (2,), _LOOP_9),
-    (("gfx90a", "gfx942", "gfx950"), (4,), _LOOP_10),
-    (("gfx90a", "gfx942", "gfx950"), (8,), _LOOP_11),
+    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (1,), _LOOP_1),
+    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (2,), _LOOP_2),
+    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (4,), _LOOP_3),
+    (("gfx90a", "gfx942", "gfx950"), (8,), _LOOP_3),
+    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _LOOP_4),
+    (("gfx90a", "gfx942", "gfx950"), (1,), _LOOP_5),
+    (("gfx90a", "gfx942", "gfx950"), (2, 4), _LOOP_6),
 )
 
 
@@ -227,7 +182,9 @@ def _rmsnorm_quant_fp8_block(
 
     eps = scalar(eps, FLOAT)
 
-    x = tl.load(x_rows + cols * x_col, mask=in_rows & in_cols, other=0.0).to(FLOAT)
+    x = tl.load(
+        x_rows + cols * x_col, mask=in_rows & in_cols, other=0.0, eviction_policy="evict_last"
+    ).to(FLOAT)
     # y = x * rsqrt(mean(x * x) + eps) * weight
     row_sum = tl.sum(x * x, axis=1, keep_dims=True)
     weight = tl.load(
@@ -268,7 +225,6 @@ def _rmsnorm_quant_fp8_loop(
     eps,
     LANES: tl.constexpr,
     VECTOR: tl.constexpr,
-    STAGES: tl.constexpr,
     EVEN: tl.constexpr,
     INT: tl.constexpr,
     FLOAT: tl.constexpr,
@@ -286,7 +242,7 @@ def _rmsnorm_quant_fp8_loop(
     eps = scalar(eps, FLOAT)
 
     total = tl.full((LANES, 1), 0.0, FLOAT)
-    for start in tl.range(0, N, LANES * VECTOR, num_stages=STAGES):
+    for start in range(0, N, LANES * VECTOR):
         cols = start + lane
         in_cols = below(cols, N, EVEN)
 
@@ -301,7 +257,7 @@ def _rmsnorm_quant_fp8_loop(
     value = tl.rsqrt(row_sum / N + eps)
 
     largest = tl.full((LANES, 1), float("-inf"), FLOAT)
-    for start in tl.range(0, N, LANES * VECTOR, num_stages=STAGES):
+    for start in range(0, N, LANES * VECTOR):
         cols = start + lane
         in_cols = below(cols, N, EVEN)
 
@@ -319,7 +275,7 @@ def _rmsnorm_quant_fp8_loop(
 
     scale = narrow(maximum(row_max, 1e-12) / 448.0, tl.float32).to(FLOAT)
 
-    for start in tl.range(0, N, LANES * VECTOR, num_stages=STAGES):
+    for start in range(0, N, LANES * VECTOR):
         cols = start + lane
         in_cols = below(cols, N, EVEN)
 
@@ -364,7 +320,6 @@ def _plan(call: Call) -> Launch:
             rereads=2,
             joins=2,
             passes=3,
-            tiles=2,
             held=1.125,
             held_wide=2.25,
         )
@@ -406,7 +361,6 @@ def _plan(call: Call) -> Launch:
     lanes = {
         "LANES": config["TILE"] // vector,
         "VECTOR": vector,
-        "STAGES": config["num_stages"],
         "EVEN": columns % config["TILE"] == 0,
     }
     return Launch(

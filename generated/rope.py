@@ -2,7 +2,7 @@
 
 This is the layout of Llama and GPT-NeoX; row p of cos and sin belongs to position p.
 
-Built by tilegen 0.1.0 from specs/rope.py (spec 50562790, templates c20eec4b).
+Built by tilegen 0.1.0 from specs/rope.py (spec 50562790, templates 9465ef9b).
 Rebuild with `tilegen build`; edits are overwritten.
 
 Traffic: 4*B*D*H*S*e + B*S*i + 2*D*e*Min(P, B*S) bytes (e: bytes of an element, i: bytes of an index)
@@ -123,8 +123,10 @@ def _rope_tiled(
     position_b_s = position_ptr + b_s_0 * position_B_S_0 + b_s_1 * position_B_S_1
     out_b_s = out_ptr + b_s_0 * out_B_S_0 + b_s_1 * out_B_S_1
 
-    x_0 = tl.load(x_b_s + h * x_H + d * x_D, mask=in_h & in_d, other=0.0).to(FLOAT)
-    position = tl.load(position_b_s)
+    x_0 = tl.load(
+        x_b_s + h * x_H + d * x_D, mask=in_h & in_d, other=0.0, eviction_policy="evict_last"
+    ).to(FLOAT)
+    position = tl.load(position_b_s, eviction_policy="evict_last")
     # c = take(cos, position, P)
     valid = (position >= 0) & (position < P)
     c = tl.load(
@@ -133,7 +135,12 @@ def _rope_tiled(
         other=0.0,
         eviction_policy="evict_last",
     ).to(FLOAT)
-    x_1 = tl.load(x_b_s + h * x_H + d * x_D + x_stride_Two, mask=in_h & in_d, other=0.0).to(FLOAT)
+    x_1 = tl.load(
+        x_b_s + h * x_H + d * x_D + x_stride_Two,
+        mask=in_h & in_d,
+        other=0.0,
+        eviction_policy="evict_last",
+    ).to(FLOAT)
     s = tl.load(
         sin_ptr + d * sin_D + position * sin_stride_P,
         mask=in_d & valid,
@@ -166,7 +173,9 @@ def _plan(call: Call) -> Launch:
         return flat_cost(config, call.target, work, call.element_size, outer * height * length)
 
     config = call.choose(TILED_CONFIGS, tiled_time)
-    block_0, block_1 = tile_shape(axes_1.crossed(-1), height, length, config["TILE"])
+    block_0, block_1 = tile_shape(
+        axes_1.crossed(-1), height, length, config["TILE"], call.element_size
+    )
     tiles = cdiv(height, block_0) * cdiv(length, block_1)
     return Launch(
         Step(

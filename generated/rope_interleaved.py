@@ -2,7 +2,7 @@
 
 Row p of cos and sin belongs to position p.
 
-Built by tilegen 0.1.0 from specs/rope_interleaved.py (spec d00b7186, templates c20eec4b).
+Built by tilegen 0.1.0 from specs/rope_interleaved.py (spec d00b7186, templates 9465ef9b).
 Rebuild with `tilegen build`; edits are overwritten.
 
 Traffic: 4*B*D*H*S*e + B*S*i + 2*D*e*Min(P, B*S) bytes (e: bytes of an element, i: bytes of an index)
@@ -115,13 +115,16 @@ def _rope_interleaved_tiled(
 
     x_0, x_1 = tl.split(
         tl.reshape(
-            tl.load(x_b_s + h * x_H + d_pairs * x_stride_Two, mask=in_h & in_d_pairs, other=0.0).to(
-                FLOAT
-            ),
+            tl.load(
+                x_b_s + h * x_H + d_pairs * x_stride_Two,
+                mask=in_h & in_d_pairs,
+                other=0.0,
+                eviction_policy="evict_last",
+            ).to(FLOAT),
             (BLOCK_0, BLOCK_1, 2),
         )
     )
-    position = tl.load(position_b_s)
+    position = tl.load(position_b_s, eviction_policy="evict_last")
     # c = take(cos, position, P)
     valid = (position >= 0) & (position < P)
     c = tl.load(
@@ -160,7 +163,9 @@ def _plan(call: Call) -> Launch:
         return flat_cost(config, call.target, work, call.element_size, outer * height * length)
 
     config = call.choose(TILED_CONFIGS, tiled_time)
-    block_0, block_1 = tile_shape(axes_1.crossed(-1), height, length, config["TILE"])
+    block_0, block_1 = tile_shape(
+        axes_1.crossed(-1), height, length, config["TILE"], call.element_size
+    )
     tiles = cdiv(height, block_0) * cdiv(length, block_1)
     return Launch(
         Step(

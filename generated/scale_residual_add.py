@@ -1,6 +1,6 @@
 """LayerScale: a branch, scaled per channel, onto the residual (Touvron, arXiv:2103.17239).
 
-Built by tilegen 0.1.0 from specs/scale_residual_add.py (spec f3e75cc6, templates c20eec4b).
+Built by tilegen 0.1.0 from specs/scale_residual_add.py (spec f3e75cc6, templates 9465ef9b).
 Rebuild with `tilegen build`; edits are overwritten.
 
 Traffic: 3*M*N*e + N*e bytes (e: bytes of an element)
@@ -115,11 +115,13 @@ def _scale_residual_add_tiled(
     x_m = x_ptr + m_0 * x_M_0 + m_1 * x_M_1 + m_2 * x_M_2
     out_m = out_ptr + m_0 * out_M_0 + m_1 * out_M_1 + m_2 * out_M_2
 
-    residual = tl.load(residual_m + n * residual_N, mask=in_m & in_n, other=0.0).to(FLOAT)
+    residual = tl.load(
+        residual_m + n * residual_N, mask=in_m & in_n, other=0.0, eviction_policy="evict_last"
+    ).to(FLOAT)
     scale = tl.load(scale_ptr + n * scale_N, mask=in_n, other=0.0, eviction_policy="evict_last").to(
         FLOAT
     )
-    x = tl.load(x_m + n * x_N, mask=in_m & in_n, other=0.0).to(FLOAT)
+    x = tl.load(x_m + n * x_N, mask=in_m & in_n, other=0.0, eviction_policy="evict_last").to(FLOAT)
     # return residual + scale * x
     tl.store(
         out_m + n * out_N, narrow(residual + scale * x, out_ptr.dtype.element_ty), mask=in_m & in_n
@@ -138,7 +140,9 @@ def _plan(call: Call) -> Launch:
         return flat_cost(config, call.target, work, call.element_size, outer * height * length)
 
     config = call.choose(TILED_CONFIGS, tiled_time)
-    block_0, block_1 = tile_shape(axes_0.crossed(-1), height, length, config["TILE"])
+    block_0, block_1 = tile_shape(
+        axes_0.crossed(-1), height, length, config["TILE"], call.element_size
+    )
     tiles = cdiv(height, block_0) * cdiv(length, block_1)
     return Launch(
         Step(

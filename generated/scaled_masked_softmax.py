@@ -2,7 +2,7 @@
 
 The causal mask is aligned bottom-right: the last query sees every key.
 
-Built by tilegen 0.1.0 from specs/scaled_masked_softmax.py (spec f6320ef9, templates c20eec4b).
+Built by tilegen 0.1.0 from specs/scaled_masked_softmax.py (spec f6320ef9, templates 9465ef9b).
 Rebuild with `tilegen build`; edits are overwritten.
 
 Traffic: 2*B*H*S*T*e bytes (e: bytes of an element)
@@ -78,81 +78,35 @@ BLOCK_CONFIGS = by_class(
 )
 
 _LOOP_1 = (
-    Config(TILE=2048, num_warps=8, num_stages=1),  # at most 1024 B shared
-    Config(TILE=2048, num_warps=8, num_stages=4),  # 24576 B shared
-    Config(TILE=8192, num_warps=8, num_stages=1),  # at most 4096 B shared
-    Config(TILE=8192, num_warps=8, num_stages=4),  # 98304 B shared
-    Config(TILE=8192, num_warps=32, num_stages=4),  # 98304 B shared
-    Config(TILE=16384, num_warps=8, num_stages=4),  # 196608 B shared
+    Config(TILE=2048, num_warps=4),  # at most 8192 B shared
+    Config(TILE=2048, num_warps=8),  # at most 8192 B shared
+    Config(TILE=4096, num_warps=8),  # at most 16384 B shared
+    Config(TILE=4096, num_warps=16),  # at most 16384 B shared
+    Config(TILE=8192, num_warps=8),  # at most 32768 B shared
+    Config(TILE=16384, num_warps=8),  # at most 65536 B shared
 )
 _LOOP_2 = (
-    Config(TILE=2048, num_warps=4, num_stages=1),  # at most 2048 B shared
-    Config(TILE=2048, num_warps=8, num_stages=4),  # 49152 B shared
-    Config(TILE=4096, num_warps=8, num_stages=1),  # at most 4096 B shared
-    Config(TILE=8192, num_warps=8, num_stages=1),  # at most 8192 B shared
-    Config(TILE=8192, num_warps=8, num_stages=4),  # 196608 B shared
-    Config(TILE=16384, num_warps=8, num_stages=1),  # at most 16384 B shared
+    Config(TILE=2048, num_warps=4),  # at most 8192 B shared
+    Config(TILE=2048, num_warps=8),  # at most 8192 B shared
+    Config(TILE=2048, num_warps=16),  # at most 8192 B shared
+    Config(TILE=2048, num_warps=32),  # at most 8192 B shared
+    Config(TILE=4096, num_warps=8),  # at most 16384 B shared
+    Config(TILE=8192, num_warps=8),  # at most 32768 B shared
 )
 _LOOP_3 = (
-    Config(TILE=2048, num_warps=4, num_stages=1),  # at most 2048 B shared
-    Config(TILE=2048, num_warps=8, num_stages=1),  # at most 2048 B shared
-    Config(TILE=2048, num_warps=8, num_stages=4),  # 49152 B shared
-    Config(TILE=4096, num_warps=8, num_stages=4),  # 98304 B shared
-    Config(TILE=4096, num_warps=32, num_stages=1),  # at most 4096 B shared
-    Config(TILE=16384, num_warps=8, num_stages=1),  # at most 16384 B shared
-)
-_LOOP_4 = (
-    Config(TILE=2048, num_warps=4, num_stages=1),  # at most 8192 B shared
-    Config(TILE=2048, num_warps=4, num_stages=2),  # 32768 B shared
-    Config(TILE=2048, num_warps=8, num_stages=1),  # at most 8192 B shared
-    Config(TILE=2048, num_warps=8, num_stages=4),  # 98304 B shared
-    Config(TILE=2048, num_warps=32, num_stages=1),  # at most 8192 B shared
-    Config(TILE=4096, num_warps=8, num_stages=1),  # at most 16384 B shared
-)
-_LOOP_5 = (
-    Config(TILE=2048, num_warps=4, num_stages=1),  # at most 8192 B shared
-    Config(TILE=2048, num_warps=4, num_stages=2),  # 32768 B shared
-    Config(TILE=2048, num_warps=8, num_stages=4),  # 98304 B shared
-    Config(TILE=4096, num_warps=8, num_stages=1),  # at most 16384 B shared
-    Config(TILE=4096, num_warps=8, num_stages=4),  # 196608 B shared
-    Config(TILE=8192, num_warps=8, num_stages=1),  # at most 32768 B shared
-)
-_LOOP_6 = (
-    Config(TILE=2048, num_warps=4, num_stages=1),  # at most 1024 B shared
-    Config(TILE=4096, num_warps=4, num_stages=1),  # at most 2048 B shared
-    Config(TILE=8192, num_warps=8, num_stages=1),  # at most 4096 B shared
-    Config(TILE=8192, num_warps=16, num_stages=1),  # at most 4096 B shared
-    Config(TILE=16384, num_warps=8, num_stages=1),  # at most 8192 B shared
-    Config(TILE=32768, num_warps=8, num_stages=1),  # at most 16384 B shared
-)
-_LOOP_7 = (
-    Config(TILE=4096, num_warps=4, num_stages=1),  # at most 4096 B shared
-    Config(TILE=4096, num_warps=8, num_stages=2),  # 32768 B shared
-    Config(TILE=4096, num_warps=16, num_stages=1),  # at most 4096 B shared
-    Config(TILE=8192, num_warps=8, num_stages=1),  # at most 8192 B shared
-    Config(TILE=16384, num_warps=8, num_stages=1),  # at most 16384 B shared
-    Config(TILE=32768, num_warps=8, num_stages=1),  # at most 32768 B shared
-)
-_LOOP_8 = (
-    Config(TILE=2048, num_warps=4, num_stages=1),  # at most 8192 B shared
-    Config(TILE=2048, num_warps=4, num_stages=2),  # 32768 B shared
-    Config(TILE=4096, num_warps=8, num_stages=1),  # at most 16384 B shared
-    Config(TILE=4096, num_warps=16, num_stages=1),  # at most 16384 B shared
-    Config(TILE=8192, num_warps=8, num_stages=1),  # at most 32768 B shared
-    Config(TILE=16384, num_warps=8, num_stages=1),  # at most 65536 B shared
+    Config(TILE=2048, num_warps=4),  # at most 2048 B shared
+    Config(TILE=4096, num_warps=4),  # at most 4096 B shared
+    Config(TILE=8192, num_warps=8),  # at most 8192 B shared
+    Config(TILE=8192, num_warps=16),  # at most 8192 B shared
+    Config(TILE=16384, num_warps=8),  # at most 16384 B shared
+    Config(TILE=32768, num_warps=8),  # at most 32768 B shared
 )
 #: Sweeps over one row, TILE elements at a time; by architecture class and element size in bytes.
 LOOP_CONFIGS = by_class(
-    (("sm_80", "sm_89", "sm_86", "sm_120"), (1,), _LOOP_1),
-    (("sm_90", "sm_100"), (2,), _LOOP_1),
-    (("sm_90", "sm_100"), (1, 4), _LOOP_2),
-    (("sm_80", "sm_89", "sm_86", "sm_120"), (2,), _LOOP_2),
-    (("sm_80", "sm_89", "sm_86", "sm_120"), (4,), _LOOP_3),
-    (("sm_80", "sm_89", "sm_86", "sm_120"), (8,), _LOOP_4),
-    (("sm_90", "sm_100"), (8,), _LOOP_5),
-    (("gfx90a", "gfx942", "gfx950"), (1, 2), _LOOP_6),
-    (("gfx90a", "gfx942", "gfx950"), (4,), _LOOP_7),
-    (("gfx90a", "gfx942", "gfx950"), (8,), _LOOP_8),
+    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2, 4), _LOOP_1),
+    (("gfx90a", "gfx942", "gfx950"), (8,), _LOOP_1),
+    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _LOOP_2),
+    (("gfx90a", "gfx942", "gfx950"), (1, 2, 4), _LOOP_3),
 )
 
 
@@ -193,7 +147,9 @@ def _scaled_masked_softmax_block(
 
     scale = scalar(scale, FLOAT)
 
-    x = tl.load(x_rows + cols * x_col, mask=in_rows & in_cols, other=0.0).to(FLOAT)
+    x = tl.load(
+        x_rows + cols * x_col, mask=in_rows & in_cols, other=0.0, eviction_policy="evict_last"
+    ).to(FLOAT)
     # score = x * scale
     score = x * scale
     # return softmax(score, where=visible)
@@ -227,7 +183,6 @@ def _scaled_masked_softmax_loop(
     scale,
     LANES: tl.constexpr,
     VECTOR: tl.constexpr,
-    STAGES: tl.constexpr,
     EVEN: tl.constexpr,
     INT: tl.constexpr,
     FLOAT: tl.constexpr,
@@ -249,7 +204,7 @@ def _scaled_masked_softmax_loop(
     in_cols = below(cols, T, EVEN)
     next_x = tl.load(x_rows + cols * x_col, mask=in_cols, other=0.0, eviction_policy="evict_last")
 
-    for start in tl.range(0, T, LANES * VECTOR, num_stages=STAGES):
+    for start in range(0, T, LANES * VECTOR):
         cols = start + lane
         in_cols = below(cols, T, EVEN)
         x = next_x.to(FLOAT)
@@ -269,7 +224,7 @@ def _scaled_masked_softmax_loop(
 
     value = 1.0 / row_total
 
-    for start in tl.range(0, T, LANES * VECTOR, num_stages=STAGES):
+    for start in range(0, T, LANES * VECTOR):
         cols = start + lane
         in_cols = below(cols, T, EVEN)
 
@@ -301,7 +256,6 @@ def _scaled_masked_softmax_partial(
     scale,
     LANES: tl.constexpr,
     VECTOR: tl.constexpr,
-    STAGES: tl.constexpr,
     EVEN: tl.constexpr,
     SPLITS: tl.constexpr,
     CHUNK: tl.constexpr,
@@ -322,7 +276,7 @@ def _scaled_masked_softmax_partial(
 
     top = tl.full((LANES, 1), -3.4028234663852886e38, FLOAT)
     total = tl.full((LANES, 1), 0.0, FLOAT)
-    for start in tl.range(split * CHUNK, stop, LANES * VECTOR, num_stages=STAGES):
+    for start in range(split * CHUNK, stop, LANES * VECTOR):
         cols = start + lane
         in_cols = below(cols, stop, EVEN)
 
@@ -358,7 +312,6 @@ def _scaled_masked_softmax_finish(
     scale,
     LANES: tl.constexpr,
     VECTOR: tl.constexpr,
-    STAGES: tl.constexpr,
     EVEN: tl.constexpr,
     SPLITS: tl.constexpr,
     CHUNK: tl.constexpr,
@@ -389,7 +342,7 @@ def _scaled_masked_softmax_finish(
     # return softmax(score, where=visible)
     value = 1.0 / row_total
 
-    for start in tl.range(split * CHUNK, stop, LANES * VECTOR, num_stages=STAGES):
+    for start in range(split * CHUNK, stop, LANES * VECTOR):
         cols = start + lane
         in_cols = below(cols, stop, EVEN)
 
@@ -444,7 +397,9 @@ def _scaled_masked_softmax_causal_block(
 
     # visible = index(T) <= index(S) + size(T) - size(S) if causal else None
     visible = cols <= (rows % S) + T - S
-    x = tl.load(x_rows + cols * x_col, mask=in_rows & in_cols, other=0.0).to(FLOAT)
+    x = tl.load(
+        x_rows + cols * x_col, mask=in_rows & in_cols, other=0.0, eviction_policy="evict_last"
+    ).to(FLOAT)
     # score = x * scale
     score = x * scale
     # return softmax(score, where=visible)
@@ -480,7 +435,6 @@ def _scaled_masked_softmax_causal_loop(
     scale,
     LANES: tl.constexpr,
     VECTOR: tl.constexpr,
-    STAGES: tl.constexpr,
     EVEN: tl.constexpr,
     INT: tl.constexpr,
     FLOAT: tl.constexpr,
@@ -502,7 +456,7 @@ def _scaled_masked_softmax_causal_loop(
     in_cols = below(cols, T, EVEN)
     next_x = tl.load(x_rows + cols * x_col, mask=in_cols, other=0.0, eviction_policy="evict_last")
 
-    for start in tl.range(0, T, LANES * VECTOR, num_stages=STAGES):
+    for start in range(0, T, LANES * VECTOR):
         cols = start + lane
         in_cols = below(cols, T, EVEN)
         x = next_x.to(FLOAT)
@@ -526,7 +480,7 @@ def _scaled_masked_softmax_causal_loop(
 
     value = 1.0 / tl.where(row_total == 0.0, 1.0, row_total)
 
-    for start in tl.range(0, T, LANES * VECTOR, num_stages=STAGES):
+    for start in range(0, T, LANES * VECTOR):
         cols = start + lane
         in_cols = below(cols, T, EVEN)
 
@@ -563,7 +517,6 @@ def _scaled_masked_softmax_causal_partial(
     scale,
     LANES: tl.constexpr,
     VECTOR: tl.constexpr,
-    STAGES: tl.constexpr,
     EVEN: tl.constexpr,
     SPLITS: tl.constexpr,
     CHUNK: tl.constexpr,
@@ -584,7 +537,7 @@ def _scaled_masked_softmax_causal_partial(
 
     top = tl.full((LANES, 1), -3.4028234663852886e38, FLOAT)
     total = tl.full((LANES, 1), 0.0, FLOAT)
-    for start in tl.range(split * CHUNK, stop, LANES * VECTOR, num_stages=STAGES):
+    for start in range(split * CHUNK, stop, LANES * VECTOR):
         cols = start + lane
         in_cols = below(cols, stop, EVEN)
 
@@ -625,7 +578,6 @@ def _scaled_masked_softmax_causal_finish(
     scale,
     LANES: tl.constexpr,
     VECTOR: tl.constexpr,
-    STAGES: tl.constexpr,
     EVEN: tl.constexpr,
     SPLITS: tl.constexpr,
     CHUNK: tl.constexpr,
@@ -656,7 +608,7 @@ def _scaled_masked_softmax_causal_finish(
     # return softmax(score, where=visible)
     value = 1.0 / tl.where(row_total == 0.0, 1.0, row_total)
 
-    for start in tl.range(split * CHUNK, stop, LANES * VECTOR, num_stages=STAGES):
+    for start in range(split * CHUNK, stop, LANES * VECTOR):
         cols = start + lane
         in_cols = below(cols, stop, EVEN)
 
@@ -719,12 +671,17 @@ def _scaled_masked_softmax_mask_block(
 
     scale = scalar(scale, FLOAT)
 
-    x = tl.load(x_rows + cols * x_col, mask=in_rows & in_cols, other=0.0).to(FLOAT)
+    x = tl.load(
+        x_rows + cols * x_col, mask=in_rows & in_cols, other=0.0, eviction_policy="evict_last"
+    ).to(FLOAT)
     # score = x * scale
     score = x * scale
-    mask = tl.load(mask_rows + cols * mask_col, mask=in_rows & in_cols, other=float("-inf")).to(
-        FLOAT
-    )
+    mask = tl.load(
+        mask_rows + cols * mask_col,
+        mask=in_rows & in_cols,
+        other=float("-inf"),
+        eviction_policy="evict_last",
+    ).to(FLOAT)
     # score = score + mask
     score = score + mask
     # return softmax(score, where=visible)
@@ -763,7 +720,6 @@ def _scaled_masked_softmax_mask_loop(
     scale,
     LANES: tl.constexpr,
     VECTOR: tl.constexpr,
-    STAGES: tl.constexpr,
     EVEN: tl.constexpr,
     INT: tl.constexpr,
     FLOAT: tl.constexpr,
@@ -789,7 +745,7 @@ def _scaled_masked_softmax_mask_loop(
         mask_rows + cols * mask_col, mask=in_cols, other=float("-inf"), eviction_policy="evict_last"
     )
 
-    for start in tl.range(0, T, LANES * VECTOR, num_stages=STAGES):
+    for start in range(0, T, LANES * VECTOR):
         cols = start + lane
         in_cols = below(cols, T, EVEN)
         x = next_x.to(FLOAT)
@@ -818,7 +774,7 @@ def _scaled_masked_softmax_mask_loop(
 
     value = 1.0 / row_total
 
-    for start in tl.range(0, T, LANES * VECTOR, num_stages=STAGES):
+    for start in range(0, T, LANES * VECTOR):
         cols = start + lane
         in_cols = below(cols, T, EVEN)
 
@@ -862,7 +818,6 @@ def _scaled_masked_softmax_mask_partial(
     scale,
     LANES: tl.constexpr,
     VECTOR: tl.constexpr,
-    STAGES: tl.constexpr,
     EVEN: tl.constexpr,
     SPLITS: tl.constexpr,
     CHUNK: tl.constexpr,
@@ -884,7 +839,7 @@ def _scaled_masked_softmax_mask_partial(
 
     top = tl.full((LANES, 1), -3.4028234663852886e38, FLOAT)
     total = tl.full((LANES, 1), 0.0, FLOAT)
-    for start in tl.range(split * CHUNK, stop, LANES * VECTOR, num_stages=STAGES):
+    for start in range(split * CHUNK, stop, LANES * VECTOR):
         cols = start + lane
         in_cols = below(cols, stop, EVEN)
 
@@ -928,7 +883,6 @@ def _scaled_masked_softmax_mask_finish(
     scale,
     LANES: tl.constexpr,
     VECTOR: tl.constexpr,
-    STAGES: tl.constexpr,
     EVEN: tl.constexpr,
     SPLITS: tl.constexpr,
     CHUNK: tl.constexpr,
@@ -960,7 +914,7 @@ def _scaled_masked_softmax_mask_finish(
     # return softmax(score, where=visible)
     value = 1.0 / row_total
 
-    for start in tl.range(split * CHUNK, stop, LANES * VECTOR, num_stages=STAGES):
+    for start in range(split * CHUNK, stop, LANES * VECTOR):
         cols = start + lane
         in_cols = below(cols, stop, EVEN)
 
@@ -1024,10 +978,14 @@ def _scaled_masked_softmax_mask_causal_block(
 
     # visible = index(T) <= index(S) + size(T) - size(S) if causal else None
     visible = cols <= (rows % S) + T - S
-    x = tl.load(x_rows + cols * x_col, mask=in_rows & in_cols, other=0.0).to(FLOAT)
+    x = tl.load(
+        x_rows + cols * x_col, mask=in_rows & in_cols, other=0.0, eviction_policy="evict_last"
+    ).to(FLOAT)
     # score = x * scale
     score = x * scale
-    mask = tl.load(mask_rows + cols * mask_col, mask=in_rows & in_cols, other=0.0).to(FLOAT)
+    mask = tl.load(
+        mask_rows + cols * mask_col, mask=in_rows & in_cols, other=0.0, eviction_policy="evict_last"
+    ).to(FLOAT)
     # score = score + mask
     score = score + mask
     # return softmax(score, where=visible)
@@ -1068,7 +1026,6 @@ def _scaled_masked_softmax_mask_causal_loop(
     scale,
     LANES: tl.constexpr,
     VECTOR: tl.constexpr,
-    STAGES: tl.constexpr,
     EVEN: tl.constexpr,
     INT: tl.constexpr,
     FLOAT: tl.constexpr,
@@ -1094,7 +1051,7 @@ def _scaled_masked_softmax_mask_causal_loop(
         mask_rows + cols * mask_col, mask=in_cols, other=0.0, eviction_policy="evict_last"
     )
 
-    for start in tl.range(0, T, LANES * VECTOR, num_stages=STAGES):
+    for start in range(0, T, LANES * VECTOR):
         cols = start + lane
         in_cols = below(cols, T, EVEN)
         x = next_x.to(FLOAT)
@@ -1124,7 +1081,7 @@ def _scaled_masked_softmax_mask_causal_loop(
 
     value = 1.0 / tl.where(row_total == 0.0, 1.0, row_total)
 
-    for start in tl.range(0, T, LANES * VECTOR, num_stages=STAGES):
+    for start in range(0, T, LANES * VECTOR):
         cols = start + lane
         in_cols = below(cols, T, EVEN)
 
@@ -1170,7 +1127,6 @@ def _scaled_masked_softmax_mask_causal_partial(
     scale,
     LANES: tl.constexpr,
     VECTOR: tl.constexpr,
-    STAGES: tl.constexpr,
     EVEN: tl.constexpr,
     SPLITS: tl.constexpr,
     CHUNK: tl.constexpr,
@@ -1192,7 +1148,7 @@ def _scaled_masked_softmax_mask_causal_partial(
 
     top = tl.full((LANES, 1), -3.4028234663852886e38, FLOAT)
     total = tl.full((LANES, 1), 0.0, FLOAT)
-    for start in tl.range(split * CHUNK, stop, LANES * VECTOR, num_stages=STAGES):
+    for start in range(split * CHUNK, stop, LANES * VECTOR):
         cols = start + lane
         in_cols = below(cols, stop, EVEN)
 
@@ -1241,7 +1197,6 @@ def _scaled_masked_softmax_mask_causal_finish(
     scale,
     LANES: tl.constexpr,
     VECTOR: tl.constexpr,
-    STAGES: tl.constexpr,
     EVEN: tl.constexpr,
     SPLITS: tl.constexpr,
     CHUNK: tl.constexpr,
@@ -1273,7 +1228,7 @@ def _scaled_masked_softmax_mask_causal_finish(
     # return softmax(score, where=visible)
     value = 1.0 / tl.where(row_total == 0.0, 1.0, row_total)
 
-    for start in tl.range(split * CHUNK, stop, LANES * VECTOR, num_stages=STAGES):
+    for start in range(split * CHUNK, stop, LANES * VECTOR):
         cols = start + lane
         in_cols = below(cols, stop, EVEN)
 
@@ -1348,7 +1303,6 @@ def _plan(call: Call) -> Launch:
         lanes = {
             "LANES": config["TILE"] // vector,
             "VECTOR": vector,
-            "STAGES": config["num_stages"],
             "EVEN": columns % config["TILE"] == 0,
         }
         return Launch(
@@ -1428,7 +1382,6 @@ def _plan(call: Call) -> Launch:
     lanes = {
         "LANES": config["TILE"] // vector,
         "VECTOR": vector,
-        "STAGES": config["num_stages"],
         "EVEN": columns % config["TILE"] == 0,
     }
     return Launch(
@@ -1504,7 +1457,6 @@ def _plan_causal(call: Call) -> Launch:
         lanes = {
             "LANES": config["TILE"] // vector,
             "VECTOR": vector,
-            "STAGES": config["num_stages"],
             "EVEN": columns % config["TILE"] == 0,
         }
         return Launch(
@@ -1587,7 +1539,6 @@ def _plan_causal(call: Call) -> Launch:
     lanes = {
         "LANES": config["TILE"] // vector,
         "VECTOR": vector,
-        "STAGES": config["num_stages"],
         "EVEN": columns % config["TILE"] == 0,
     }
     return Launch(
@@ -1634,7 +1585,6 @@ def _plan_mask(call: Call) -> Launch:
             rereads=2,
             joins=1,
             passes=2,
-            tiles=2,
             ahead=1,
             held=2.25,
             held_wide=2.5,
@@ -1652,7 +1602,6 @@ def _plan_mask(call: Call) -> Launch:
             rereads=2,
             joins=2,
             passes=2,
-            tiles=2,
             held=2.25,
             held_wide=2.5,
         )
@@ -1666,7 +1615,6 @@ def _plan_mask(call: Call) -> Launch:
         lanes = {
             "LANES": config["TILE"] // vector,
             "VECTOR": vector,
-            "STAGES": config["num_stages"],
             "EVEN": columns % config["TILE"] == 0,
         }
         return Launch(
@@ -1752,7 +1700,6 @@ def _plan_mask(call: Call) -> Launch:
     lanes = {
         "LANES": config["TILE"] // vector,
         "VECTOR": vector,
-        "STAGES": config["num_stages"],
         "EVEN": columns % config["TILE"] == 0,
     }
     return Launch(
@@ -1800,7 +1747,6 @@ def _plan_mask_causal(call: Call) -> Launch:
             rereads=2,
             joins=1,
             passes=2,
-            tiles=2,
             ahead=1,
             held=2.25,
             held_wide=2.5,
@@ -1818,7 +1764,6 @@ def _plan_mask_causal(call: Call) -> Launch:
             rereads=2,
             joins=2,
             passes=2,
-            tiles=2,
             held=2.25,
             held_wide=2.5,
         )
@@ -1832,7 +1777,6 @@ def _plan_mask_causal(call: Call) -> Launch:
         lanes = {
             "LANES": config["TILE"] // vector,
             "VECTOR": vector,
-            "STAGES": config["num_stages"],
             "EVEN": columns % config["TILE"] == 0,
         }
         return Launch(
@@ -1921,7 +1865,6 @@ def _plan_mask_causal(call: Call) -> Launch:
     lanes = {
         "LANES": config["TILE"] // vector,
         "VECTOR": vector,
-        "STAGES": config["num_stages"],
         "EVEN": columns % config["TILE"] == 0,
     }
     return Launch(

@@ -1,6 +1,6 @@
 """SiLU, also called swish: x gated by its own sigmoid (Elfwing et al., arXiv:1702.03118).
 
-Built by tilegen 0.1.0 from specs/silu.py (spec 9f1c3bed, templates c20eec4b).
+Built by tilegen 0.1.0 from specs/silu.py (spec 9f1c3bed, templates 9465ef9b).
 Rebuild with `tilegen build`; edits are overwritten.
 
 Traffic: 2*N*e bytes (e: bytes of an element)
@@ -103,7 +103,7 @@ def _silu_flat(
     offsets = start + tl.arange(0, BLOCK)
     inside = below(offsets, NUMEL, EVEN)
 
-    x = tl.load(x_ptr + offsets, mask=inside, other=0.0).to(FLOAT)
+    x = tl.load(x_ptr + offsets, mask=inside, other=0.0, eviction_policy="evict_last").to(FLOAT)
     # return x * sigmoid(x)
     tl.store(out_ptr + offsets, narrow(x * sigmoid(x), out_ptr.dtype.element_ty), mask=inside)
 
@@ -144,7 +144,9 @@ def _silu_tiled(
     x_axes = x_ptr + axis_0 * x_0 + axis_1 * x_1
     out_axes = out_ptr + axis_0 * out_0 + axis_1 * out_1
 
-    x = tl.load(x_axes + axis_2 * x_2 + axis_3 * x_3, mask=inside, other=0.0).to(FLOAT)
+    x = tl.load(
+        x_axes + axis_2 * x_2 + axis_3 * x_3, mask=inside, other=0.0, eviction_policy="evict_last"
+    ).to(FLOAT)
     # return x * sigmoid(x)
     tl.store(
         out_axes + axis_2 * out_2 + axis_3 * out_3,
@@ -184,7 +186,9 @@ def _plan(call: Call) -> Launch:
         return flat_cost(config, call.target, work, call.element_size, outer * height * length)
 
     config = call.choose(TILED_CONFIGS, tiled_time)
-    block_0, block_1 = tile_shape(axes.crossed(-2), height, length, config["TILE"])
+    block_0, block_1 = tile_shape(
+        axes.crossed(-2), height, length, config["TILE"], call.element_size
+    )
     tiles = cdiv(height, block_0) * cdiv(length, block_1)
     return Launch(
         Step(

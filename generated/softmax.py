@@ -1,6 +1,6 @@
 """Softmax of each row.
 
-Built by tilegen 0.1.0 from specs/softmax.py (spec 84d2e39e, templates c20eec4b).
+Built by tilegen 0.1.0 from specs/softmax.py (spec 84d2e39e, templates 9465ef9b).
 Rebuild with `tilegen build`; edits are overwritten.
 
 Traffic: 2*M*N*e bytes (e: bytes of an element)
@@ -68,73 +68,38 @@ BLOCK_CONFIGS = by_class(
 )
 
 _LOOP_1 = (
-    Config(TILE=2048, num_warps=8, num_stages=4),  # 24576 B shared
-    Config(TILE=4096, num_warps=8, num_stages=4),  # 49152 B shared
-    Config(TILE=8192, num_warps=16, num_stages=1),  # at most 8192 B shared
-    Config(TILE=8192, num_warps=32, num_stages=4),  # 98304 B shared
-    Config(TILE=16384, num_warps=8, num_stages=4),  # 196608 B shared
-    Config(TILE=32768, num_warps=16, num_stages=1),  # at most 32768 B shared
+    Config(TILE=2048, num_warps=4),  # at most 2048 B shared
+    Config(TILE=2048, num_warps=8),  # at most 2048 B shared
+    Config(TILE=4096, num_warps=8),  # at most 4096 B shared
+    Config(TILE=8192, num_warps=8),  # at most 8192 B shared
+    Config(TILE=16384, num_warps=8),  # at most 16384 B shared
+    Config(TILE=32768, num_warps=16),  # at most 32768 B shared
 )
 _LOOP_2 = (
-    Config(TILE=2048, num_warps=4, num_stages=1),  # at most 8192 B shared
-    Config(TILE=2048, num_warps=8, num_stages=4),  # 49152 B shared
-    Config(TILE=2048, num_warps=16, num_stages=4),  # 49152 B shared
-    Config(TILE=4096, num_warps=16, num_stages=1),  # at most 16384 B shared
-    Config(TILE=8192, num_warps=8, num_stages=4),  # 196608 B shared
-    Config(TILE=8192, num_warps=32, num_stages=1),  # at most 32768 B shared
+    Config(TILE=2048, num_warps=4),  # at most 8192 B shared
+    Config(TILE=2048, num_warps=8),  # at most 8192 B shared
+    Config(TILE=2048, num_warps=16),  # at most 8192 B shared
+    Config(TILE=4096, num_warps=4),  # at most 16384 B shared
+    Config(TILE=8192, num_warps=8),  # at most 32768 B shared
+    Config(TILE=16384, num_warps=8),  # at most 65536 B shared
 )
 _LOOP_3 = (
-    Config(TILE=2048, num_warps=8, num_stages=1),  # at most 8192 B shared
-    Config(TILE=2048, num_warps=8, num_stages=4),  # 49152 B shared
-    Config(TILE=2048, num_warps=32, num_stages=4),  # 49152 B shared
-    Config(TILE=4096, num_warps=8, num_stages=4),  # 98304 B shared
-    Config(TILE=4096, num_warps=32, num_stages=1),  # at most 16384 B shared
-    Config(TILE=16384, num_warps=8, num_stages=1),  # at most 65536 B shared
-)
-_LOOP_4 = (
-    Config(TILE=2048, num_warps=4, num_stages=4),  # 12288 B shared
-    Config(TILE=4096, num_warps=4, num_stages=4),  # 24576 B shared
-    Config(TILE=8192, num_warps=8, num_stages=4),  # 49152 B shared
-    Config(TILE=8192, num_warps=16, num_stages=1),  # at most 4096 B shared
-    Config(TILE=32768, num_warps=16, num_stages=1),  # at most 16384 B shared
-    Config(TILE=32768, num_warps=16, num_stages=4),  # 196608 B shared
-)
-_LOOP_5 = (
-    Config(TILE=4096, num_warps=4, num_stages=1),  # at most 1024 B shared
-    Config(TILE=8192, num_warps=4, num_stages=1),  # at most 2048 B shared
-    Config(TILE=8192, num_warps=8, num_stages=1),  # at most 2048 B shared
-    Config(TILE=16384, num_warps=8, num_stages=1),  # at most 4096 B shared
-    Config(TILE=16384, num_warps=16, num_stages=1),  # at most 4096 B shared
-    Config(TILE=32768, num_warps=8, num_stages=1),  # at most 8192 B shared
-)
-_LOOP_6 = (
-    Config(TILE=4096, num_warps=8, num_stages=1),  # at most 4096 B shared
-    Config(TILE=8192, num_warps=8, num_stages=2),  # 32768 B shared
-    Config(TILE=16384, num_warps=8, num_stages=1),  # at most 16384 B shared
-    Config(TILE=16384, num_warps=16, num_stages=1),  # at most 16384 B shared
-    Config(TILE=16384, num_warps=16, num_stages=2),  # 65536 B shared
-    Config(TILE=32768, num_warps=8, num_stages=1),  # at most 32768 B shared
-)
-_LOOP_7 = (
-    Config(TILE=2048, num_warps=4, num_stages=1),  # at most 8192 B shared
-    Config(TILE=2048, num_warps=4, num_stages=2),  # 16384 B shared
-    Config(TILE=4096, num_warps=8, num_stages=2),  # 32768 B shared
-    Config(TILE=4096, num_warps=16, num_stages=1),  # at most 16384 B shared
-    Config(TILE=8192, num_warps=4, num_stages=1),  # at most 32768 B shared
-    Config(TILE=16384, num_warps=8, num_stages=1),  # at most 65536 B shared
+    Config(TILE=4096, num_warps=8),  # at most 4096 B shared
+    Config(TILE=8192, num_warps=4),  # at most 8192 B shared
+    Config(TILE=8192, num_warps=16),  # at most 8192 B shared
+    Config(TILE=16384, num_warps=8),  # at most 16384 B shared
+    Config(TILE=16384, num_warps=16),  # at most 16384 B shared
+    Config(TILE=32768, num_warps=8),  # at most 32768 B shared
 )
 #: Sweeps over one row, TILE elements at a time; by architecture class and element size in bytes.
 LOOP_CONFIGS = by_class(
-    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (1,), _LOOP_1),
-    (("sm_80", "sm_89", "sm_86", "sm_120"), (2,), _LOOP_1),
-    (("sm_90", "sm_100"), (4,), _LOOP_1),
-    (("sm_80", "sm_89", "sm_86", "sm_120"), (4,), _LOOP_2),
-    (("sm_90", "sm_100"), (8,), _LOOP_2),
-    (("sm_80", "sm_89", "sm_86", "sm_120"), (8,), _LOOP_3),
-    (("sm_90", "sm_100"), (2,), _LOOP_4),
-    (("gfx90a", "gfx942", "gfx950"), (1,), _LOOP_5),
-    (("gfx90a", "gfx942", "gfx950"), (2, 4), _LOOP_6),
-    (("gfx90a", "gfx942", "gfx950"), (8,), _LOOP_7),
+    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2, 4), _LOOP_1),
+    (
+        ("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120", "gfx90a", "gfx942", "gfx950"),
+        (8,),
+        _LOOP_2,
+    ),
+    (("gfx90a", "gfx942", "gfx950"), (1, 2, 4), _LOOP_3),
 )
 
 
@@ -172,7 +137,12 @@ def _softmax_block(
     x_rows = x_ptr + row_0 * x_row_0 + row_1 * x_row_1 + row_2 * x_row_2
     out_rows = out_ptr + row_0 * out_row_0 + row_1 * out_row_1 + row_2 * out_row_2
 
-    x = tl.load(x_rows + cols * x_col, mask=in_rows & in_cols, other=float("-inf")).to(FLOAT)
+    x = tl.load(
+        x_rows + cols * x_col,
+        mask=in_rows & in_cols,
+        other=float("-inf"),
+        eviction_policy="evict_last",
+    ).to(FLOAT)
     # return tilegen.softmax(x)
     row_max = nan_max(x, 1)
     row_top = tl.where(row_max == float("-inf"), 0.0, row_max)
@@ -203,7 +173,6 @@ def _softmax_loop(
     out_col,
     LANES: tl.constexpr,
     VECTOR: tl.constexpr,
-    STAGES: tl.constexpr,
     EVEN: tl.constexpr,
     INT: tl.constexpr,
     FLOAT: tl.constexpr,
@@ -225,7 +194,7 @@ def _softmax_loop(
         x_rows + cols * x_col, mask=in_cols, other=float("-inf"), eviction_policy="evict_last"
     )
 
-    for start in tl.range(0, N, LANES * VECTOR, num_stages=STAGES):
+    for start in range(0, N, LANES * VECTOR):
         cols = start + lane
         in_cols = below(cols, N, EVEN)
         x = next_x.to(FLOAT)
@@ -246,7 +215,7 @@ def _softmax_loop(
 
     value = 1.0 / row_total
 
-    for start in tl.range(0, N, LANES * VECTOR, num_stages=STAGES):
+    for start in range(0, N, LANES * VECTOR):
         cols = start + lane
         in_cols = below(cols, N, EVEN)
 
@@ -276,7 +245,6 @@ def _softmax_partial(
     x_col,
     LANES: tl.constexpr,
     VECTOR: tl.constexpr,
-    STAGES: tl.constexpr,
     EVEN: tl.constexpr,
     SPLITS: tl.constexpr,
     CHUNK: tl.constexpr,
@@ -295,7 +263,7 @@ def _softmax_partial(
 
     top = tl.full((LANES, 1), -3.4028234663852886e38, FLOAT)
     total = tl.full((LANES, 1), 0.0, FLOAT)
-    for start in tl.range(split * CHUNK, stop, LANES * VECTOR, num_stages=STAGES):
+    for start in range(split * CHUNK, stop, LANES * VECTOR):
         cols = start + lane
         in_cols = below(cols, stop, EVEN)
 
@@ -328,7 +296,6 @@ def _softmax_finish(
     out_col,
     LANES: tl.constexpr,
     VECTOR: tl.constexpr,
-    STAGES: tl.constexpr,
     EVEN: tl.constexpr,
     SPLITS: tl.constexpr,
     CHUNK: tl.constexpr,
@@ -357,7 +324,7 @@ def _softmax_finish(
     # return tilegen.softmax(x)
     value = 1.0 / row_total
 
-    for start in tl.range(split * CHUNK, stop, LANES * VECTOR, num_stages=STAGES):
+    for start in range(split * CHUNK, stop, LANES * VECTOR):
         cols = start + lane
         in_cols = below(cols, stop, EVEN)
 
@@ -420,7 +387,6 @@ def _plan(call: Call) -> Launch:
         lanes = {
             "LANES": config["TILE"] // vector,
             "VECTOR": vector,
-            "STAGES": config["num_stages"],
             "EVEN": columns % config["TILE"] == 0,
         }
         return Launch(
@@ -497,7 +463,6 @@ def _plan(call: Call) -> Launch:
     lanes = {
         "LANES": config["TILE"] // vector,
         "VECTOR": vector,
-        "STAGES": config["num_stages"],
         "EVEN": columns % config["TILE"] == 0,
     }
     return Launch(

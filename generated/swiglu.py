@@ -2,7 +2,7 @@
 
 gate and up may be the halves of one tensor: strides are free.
 
-Built by tilegen 0.1.0 from specs/swiglu.py (spec b6209388, templates c20eec4b).
+Built by tilegen 0.1.0 from specs/swiglu.py (spec b6209388, templates 9465ef9b).
 Rebuild with `tilegen build`; edits are overwritten.
 
 Traffic: 3*N*e bytes (e: bytes of an element)
@@ -116,8 +116,10 @@ def _swiglu_flat(
     offsets = start + tl.arange(0, BLOCK)
     inside = below(offsets, NUMEL, EVEN)
 
-    gate = tl.load(gate_ptr + offsets, mask=inside, other=0.0).to(FLOAT)
-    up = tl.load(up_ptr + offsets, mask=inside, other=0.0).to(FLOAT)
+    gate = tl.load(gate_ptr + offsets, mask=inside, other=0.0, eviction_policy="evict_last").to(
+        FLOAT
+    )
+    up = tl.load(up_ptr + offsets, mask=inside, other=0.0, eviction_policy="evict_last").to(FLOAT)
     # return silu(gate) * up
     tl.store(
         out_ptr + offsets, narrow(gate * sigmoid(gate) * up, out_ptr.dtype.element_ty), mask=inside
@@ -166,8 +168,18 @@ def _swiglu_tiled(
     up_axes = up_ptr + axis_0 * up_0 + axis_1 * up_1
     out_axes = out_ptr + axis_0 * out_0 + axis_1 * out_1
 
-    gate = tl.load(gate_axes + axis_2 * gate_2 + axis_3 * gate_3, mask=inside, other=0.0).to(FLOAT)
-    up = tl.load(up_axes + axis_2 * up_2 + axis_3 * up_3, mask=inside, other=0.0).to(FLOAT)
+    gate = tl.load(
+        gate_axes + axis_2 * gate_2 + axis_3 * gate_3,
+        mask=inside,
+        other=0.0,
+        eviction_policy="evict_last",
+    ).to(FLOAT)
+    up = tl.load(
+        up_axes + axis_2 * up_2 + axis_3 * up_3,
+        mask=inside,
+        other=0.0,
+        eviction_policy="evict_last",
+    ).to(FLOAT)
     # return silu(gate) * up
     tl.store(
         out_axes + axis_2 * out_2 + axis_3 * out_3,
@@ -207,7 +219,9 @@ def _plan(call: Call) -> Launch:
         return flat_cost(config, call.target, work, call.element_size, outer * height * length)
 
     config = call.choose(TILED_CONFIGS, tiled_time)
-    block_0, block_1 = tile_shape(axes.crossed(-2), height, length, config["TILE"])
+    block_0, block_1 = tile_shape(
+        axes.crossed(-2), height, length, config["TILE"], call.element_size
+    )
     tiles = cdiv(height, block_0) * cdiv(length, block_1)
     return Launch(
         Step(

@@ -2,7 +2,7 @@
 
 They are those above a threshold found by bisection, and one is drawn by the Gumbel maximum.
 
-Built by tilegen 0.1.0 from specs/top_p_sample.py (spec 23ad1d28, templates c20eec4b).
+Built by tilegen 0.1.0 from specs/top_p_sample.py (spec 23ad1d28, templates 9465ef9b).
 Rebuild with `tilegen build`; edits are overwritten.
 
 Traffic: M*V*e + M*e + 8*M + i bytes (e: bytes of an element, i: bytes of an index)
@@ -125,7 +125,12 @@ def _top_p_sample_block(
 
     temperature = scalar(temperature, FLOAT)
 
-    logits = tl.load(logits_rows + cols * logits_col, mask=in_rows & in_cols, other=0.0).to(FLOAT)
+    logits = tl.load(
+        logits_rows + cols * logits_col,
+        mask=in_rows & in_cols,
+        other=0.0,
+        eviction_policy="evict_last",
+    ).to(FLOAT)
     # z = logits / temperature
     z = logits / temperature
     # p = softmax(z)
@@ -142,7 +147,7 @@ def _top_p_sample_block(
     middle = 0.5 * (low + high)
     # enough = sum(where(p >= middle, p, 0.0)) >= top_p
     row_sum = tl.sum(tl.where(in_cols, tl.where(p >= middle, p, 0.0), 0.0), axis=1, keep_dims=True)
-    top_p = tl.load(top_p_rows, mask=in_rows, other=0.0).to(FLOAT)
+    top_p = tl.load(top_p_rows, mask=in_rows, other=0.0, eviction_policy="evict_last").to(FLOAT)
     enough = row_sum >= top_p
     # low, high = where(enough, middle, low), where(enough, high, middle)
     low = tl.where(enough, middle, low)

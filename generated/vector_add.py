@@ -1,6 +1,6 @@
 """Add two tensors of one shape.
 
-Built by tilegen 0.1.0 from specs/vector_add.py (spec 0ff9e01d, templates c20eec4b).
+Built by tilegen 0.1.0 from specs/vector_add.py (spec 0ff9e01d, templates 9465ef9b).
 Rebuild with `tilegen build`; edits are overwritten.
 
 Traffic: 3*N*e bytes (e: bytes of an element)
@@ -113,8 +113,8 @@ def _vector_add_flat(
     offsets = start + tl.arange(0, BLOCK)
     inside = below(offsets, NUMEL, EVEN)
 
-    x = tl.load(x_ptr + offsets, mask=inside, other=0.0).to(FLOAT)
-    y = tl.load(y_ptr + offsets, mask=inside, other=0.0).to(FLOAT)
+    x = tl.load(x_ptr + offsets, mask=inside, other=0.0, eviction_policy="evict_last").to(FLOAT)
+    y = tl.load(y_ptr + offsets, mask=inside, other=0.0, eviction_policy="evict_last").to(FLOAT)
     # return x + y
     tl.store(out_ptr + offsets, narrow(x + y, out_ptr.dtype.element_ty), mask=inside)
 
@@ -161,8 +161,12 @@ def _vector_add_tiled(
     y_axes = y_ptr + axis_0 * y_0 + axis_1 * y_1
     out_axes = out_ptr + axis_0 * out_0 + axis_1 * out_1
 
-    x = tl.load(x_axes + axis_2 * x_2 + axis_3 * x_3, mask=inside, other=0.0).to(FLOAT)
-    y = tl.load(y_axes + axis_2 * y_2 + axis_3 * y_3, mask=inside, other=0.0).to(FLOAT)
+    x = tl.load(
+        x_axes + axis_2 * x_2 + axis_3 * x_3, mask=inside, other=0.0, eviction_policy="evict_last"
+    ).to(FLOAT)
+    y = tl.load(
+        y_axes + axis_2 * y_2 + axis_3 * y_3, mask=inside, other=0.0, eviction_policy="evict_last"
+    ).to(FLOAT)
     # return x + y
     tl.store(
         out_axes + axis_2 * out_2 + axis_3 * out_3,
@@ -202,7 +206,9 @@ def _plan(call: Call) -> Launch:
         return flat_cost(config, call.target, work, call.element_size, outer * height * length)
 
     config = call.choose(TILED_CONFIGS, tiled_time)
-    block_0, block_1 = tile_shape(axes.crossed(-2), height, length, config["TILE"])
+    block_0, block_1 = tile_shape(
+        axes.crossed(-2), height, length, config["TILE"], call.element_size
+    )
     tiles = cdiv(height, block_0) * cdiv(length, block_1)
     return Launch(
         Step(
