@@ -2385,7 +2385,7 @@ def tanh(x):
         series = series * square - 0.05378668
         series = series * square + 0.13331958
         series = series * square - 0.33333299
-        near = x + x * (square * series)
+        near = x * (1.0 + square * series)
         far = 1.0 - 2.0 / (tl.exp2(size * 2.8853900817779268) + 1.0)
         return tl.where(size < 0.6, near, tl.where(x < 0.0, -far, far))
 
