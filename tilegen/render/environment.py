@@ -17,6 +17,7 @@ def environment(folder: Path) -> jinja2.Environment:
         autoescape=False,
     )
     found.filters["tuple"] = python_tuple
+    found.filters["total"] = "{}.total".format
     return found
 
 
