@@ -71,11 +71,21 @@ def baseline(
         drawn = draw(subject, variant, other, device) if again else inputs
         found = _eager_errors(subject, function, other, drawn, exact if not again else None)
         errors = [max(pair) for pair in zip(errors, found, strict=True)]
+    # Less than one rounding of the arithmetic, at the largest value, is luck.
+    unit = torch.finfo(_arithmetic(how)).eps / 2
+    errors = [
+        max(error, unit * _largest(value)) for error, value in zip(errors, exact, strict=True)
+    ]
     scores = tuple(
         _scores(subject, variant, at, how, inputs) if kind == "index" else None
         for at, kind in enumerate(kinds(variant.graph))
     )
     return Baseline(exact, eager, tuple(errors), scores)
+
+
+def _largest(exact: torch.Tensor) -> float:
+    finite = exact[exact.isfinite()] if exact.is_floating_point() else exact.new_empty(0)
+    return float(finite.abs().max()) if finite.numel() else 0.0
 
 
 def _arithmetic(how: Draw) -> torch.dtype:

@@ -17,7 +17,7 @@ FLOATS = (
     torch.float32, torch.bfloat16, torch.float16, torch.float64,
     torch.float8_e4m3fn, torch.float8_e5m2,
 )  # fmt: skip
-LAYOUTS = ("contiguous", "transposed", "sliced", "expanded", "offset 1", "offset 3")
+LAYOUTS = ("contiguous", "transposed", "sliced", "expanded", "offset 1", "offset 3", "padded")
 VALUES = ("normal", "offset", "constant", "huge", "sorted", "zeros", "special")
 
 #: Elements before and after each tensor, NaN or garbage: a read or a write there shows.
@@ -164,9 +164,12 @@ def _values(
         return torch.rand(shape, generator=generator, device=device) < 0.5
     if operand.dtype.kind == "int":
         low, high = _integer_range(domain, how.shape.sizes)
-        # Out of range is defined (it reads nothing) and comes with the other special values.
-        extra = 2 if how.values == "special" and operand.stored else 0
-        return torch.randint(low - extra, high + extra, shape, generator=generator, device=device)
+        found = torch.randint(low, high, shape, generator=generator, device=device)
+        if how.values == "special" and domain and found.dim() and found.numel():
+            # Out of range is defined (it reads nothing) and comes with the other special values.
+            found.view(-1)[0] = low - 1
+            found.view(-1)[-1] = high
+        return found
     x = torch.randn(shape, generator=generator, device=device, dtype=torch.float64)
     small = how.dtype.itemsize == 1
     x = _STRUCTURES[how.values](x, small) if x.numel() and x.dim() else x
@@ -200,7 +203,7 @@ def _zeros(x: torch.Tensor, small: bool) -> torch.Tensor:
 
 
 def _special(x: torch.Tensor, small: bool) -> torch.Tensor:
-    """Rows with -inf alone, one NaN, one +inf, one -inf; the last row stays as it is."""
+    """Rows with -inf alone, one NaN, one +inf, one -inf; the others stay as they are."""
     rows = x.view(-1, x.shape[-1])
     middle = rows.shape[1] // 2
     marks = ((slice(None), -math.inf), (middle, math.nan), (middle, math.inf), (middle, -math.inf))
@@ -268,7 +271,7 @@ def blank(
     strides = [0] * len(shape)
     for axis in reversed(order):
         strides[axis] = step
-        step *= max(1, shape[axis])
+        step *= max(1, shape[axis]) + (layout == "padded")
     if layout == "expanded" and shape:
         strides[0] = 0
     strides = list(own) if own is not None else strides

@@ -11,7 +11,7 @@ import torch
 from tilegen.spec.trace import Variant
 from tilegen.toolchain.inputs import FLOATS, LAYOUTS, VALUES, Draw, Inputs, draw
 from tilegen.toolchain.shapes import Shape, around, shape, shapes
-from tilegen.toolchain.subject import SCHEDULES, Subject
+from tilegen.toolchain.subject import SCHEDULES, Subject, casts_to_fp8
 
 #: Tiles that put the edges of small shapes where those of real ones are, for the interpreter.
 SMALL_TILES = (32, 64)
@@ -82,12 +82,27 @@ def launchings(
 
 
 def _small_tile(subject: Subject, inputs: Inputs, schedule: str, turn: int) -> int:
-    """A tile that the interpreter is done with soon; a row splits into at most four."""
+    """A tile that the interpreter is done with soon.
+
+    A block holds one row or four, so that it is full or not; a row splits in two or three, and
+    an elementwise op takes some ten programs.
+    """
+    if schedule == "block":
+        return _width(subject, inputs) * (4, 1)[turn % 2]
     least = max(SMALL_TILES[turn % 2], 2 * 16 // element_size(inputs))
     binding = subject.runtime.bind(subject.op, inputs.tensors, inputs.params)
-    width = math.prod(binding.sizes[dim] for dim in subject.columns)
-    whole: int = subject.runtime.next_power_of_2(width)
-    return max(least, whole // 4) if schedule == "split" else least
+    dims = subject.columns if subject.family == "rowwise" else tuple(binding.sizes)
+    elements = math.prod(binding.sizes[dim] for dim in dims if dim not in subject.gathered)
+    parts = {"split": (2, 4), "loop": (64, 64)}.get(schedule, (8, 8))[turn % 2]
+    tile: int = max(least, subject.runtime.next_power_of_2(elements) // parts)
+    return tile
+
+
+def _width(subject: Subject, inputs: Inputs) -> int:
+    """Lanes that a row takes in a block kernel."""
+    binding = subject.runtime.bind(subject.op, inputs.tensors, inputs.params)
+    lanes = (subject.runtime.next_power_of_2(binding.sizes[dim]) for dim in subject.columns)
+    return math.prod(lanes)
 
 
 def element_size(inputs: Inputs) -> int:
@@ -106,11 +121,7 @@ def fits(schedule: str, config: Any, inputs: Inputs, subject: Subject) -> bool:
     """Whether a plan could choose the config: a block kernel holds at least one row."""
     if schedule != "block" or "TILE" not in config.values:
         return True
-    binding = subject.runtime.bind(subject.op, inputs.tensors, inputs.params)
-    width = 1
-    for dim in subject.columns:
-        width *= subject.runtime.next_power_of_2(binding.sizes[dim])
-    return bool(config["TILE"] >= width)
+    return bool(config["TILE"] >= _width(subject, inputs))
 
 
 # ---- inputs -------------------------------------------------------------------------------------
@@ -132,8 +143,8 @@ def draws(
 ) -> Iterator[tuple[Draw, Sequence[Launching]]]:
     """The inputs of a check, each with its launches.
 
-    In the sampled matrix the edges, dtypes, values and layouts turn at different rates; the
-    variants after the first get every other edge.
+    In the sampled matrix the edges, dtypes, values and layouts turn at different rates, and
+    variants after the first get a third of it.
     """
     made = Matrix(subject, variant, device, full, chance)
     yield from made.edges()
@@ -156,9 +167,16 @@ class Matrix:
         return self.device.type != "cuda"
 
     @property
+    def _brief(self) -> bool:
+        """Whether this is a variant after the first, of which the sampled matrix takes a third."""
+        return not self.full and self.variant is not self.subject.traced.variants[0]
+
+    @property
     def _rows(self) -> int:
         """Rows of a shape at most: the interpreter takes some 20 ms for each program."""
-        return 3 if self._interpreted else 24
+        if not self._interpreted:
+            return 24
+        return 6 if self.subject.family == "rowwise" else 8
 
     def edges(self) -> Iterator[tuple[Draw, Sequence[Launching]]]:
         """Sizes around every edge, as the plan chooses and under every schedule."""
@@ -168,8 +186,8 @@ class Matrix:
         )
         made = list(shapes(self.subject, around(tiles), self.chance, self._rows))
         start = self.chance.randrange(1000)
-        if not self.full and self.variant is not self.subject.traced.variants[0]:
-            made = made[start % 2 :: 2]
+        if self._brief:
+            made = made[start % 3 :: 3]
         cases = [(item, types[at % len(types)]) for at, item in enumerate(made)]
         if self.full:
             cases = [(item, dtype) for item in made for dtype in types]
@@ -177,15 +195,27 @@ class Matrix:
             how = self._drawable(_rotated(item, dtype, at))
             inputs = draw(self.subject, self.variant, how, self.device)
             configs = "small" if self._interpreted else "first"
-            yield how, [Launching(), *launchings(self.subject, inputs, configs, at)]
+            found = launchings(self.subject, inputs, configs, at)
+            yield how, found if self.full else self._sampled(found, at)
+
+    def _sampled(self, found: list[Launching], at: int) -> list[Launching]:
+        """The first schedule, the others in turn, and now and then what the plan chooses."""
+        first, others = found[:1], found[1:]
+        chosen = [Launching()] if at % 3 == 0 else []
+        return [*chosen, *first, *(others[at % len(others)] for _ in others[:1])]
 
     def structures(self) -> Iterator[tuple[Draw, Sequence[Launching]]]:
         """Every structure of values and every layout, the schedules taking turns."""
         types = dtypes_of(self.subject, self.device)
         item = shape(self.subject, 45, self.chance, self._rows)
         hows = [Draw(item, torch.float32, values, defaults=False) for values in VALUES]
+        # As many axes as a kernel takes: four, of which a row is one.
+        leading = (2, 1, 2) if self.subject.family == "rowwise" else (2, 2, 2)
+        item = shape(self.subject, 45, self.chance, self._rows, leading)
         hows += [Draw(item, torch.float32, layout=layout) for layout in LAYOUTS[1:]]
         for at, how in enumerate(hows):
+            if self._brief and at % 3:
+                continue
             for dtype in types if self.full else (types[at % len(types)],):
                 one = self._drawable(replace(how, dtype=dtype, seed=at))
                 inputs = draw(self.subject, self.variant, one, self.device)
@@ -199,15 +229,17 @@ class Matrix:
         rows = 2 if self._interpreted else 24
         for at, dtype in enumerate(types if self.full else types[:1]):
             for inner in (33,) if self._interpreted else (1000, 5000):
-                item = replace(shape(self.subject, inner, self.chance, rows), leading=())
+                item = shape(self.subject, inner, self.chance, rows, ())
                 how = Draw(item, dtype, seed=at, defaults=at % 2 == 1)
                 inputs = draw(self.subject, self.variant, how, self.device)
-                yield how, launchings(self.subject, inputs, "all")
+                yield how, launchings(self.subject, inputs, "first" if self._brief else "all")
 
     def _drawable(self, how: Draw) -> Draw:
         """The interpreter reads NaN and infinities of fp8 as numbers: none there."""
-        small = how.dtype.itemsize == 1 and self._interpreted
-        return replace(how, values="normal") if small and how.values == "special" else how
+        small = how.dtype.itemsize == 1 or casts_to_fp8(self.variant.graph)
+        if small and self._interpreted and how.values == "special":
+            return replace(how, values="normal")
+        return how
 
 
 def _rotated(item: Shape, dtype: torch.dtype, at: int) -> Draw:

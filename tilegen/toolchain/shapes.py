@@ -39,29 +39,37 @@ def shapes(
         yield shape(subject, edge, chance, most_rows)
 
 
-def shape(subject: Subject, inner: int, chance: random.Random, most_rows: int = 4) -> Shape:
+def shape(
+    subject: Subject,
+    inner: int,
+    chance: random.Random,
+    most_rows: int = 6,
+    leading: tuple[int, ...] | None = None,
+) -> Shape:
     """A shape with `inner` elements in the reduced (or innermost) dimensions, in few rows.
 
     Where several dimensions are reduced their product is at least `inner`, and close to it.
+    Leading dimensions are drawn unless they are given; an op that folds none gets none.
     """
-    graph = subject.traced.variants[0].graph
-    static = subject.static
-    sizes = dict(static)
-    columns = [dim for dim in subject.columns if dim not in static]
+    if subject.op.fold is None:
+        leading = ()
+    elif leading is None:
+        leading = chance.choice(((), (), (2,), (1, 2)))
+    sizes = dict(subject.static)
+    columns = [dim for dim in subject.columns if dim not in sizes]
     rest = inner
     for dim in columns[:-1]:
         sizes[dim] = min(chance.choice((1, 2, 3)), rest)
         rest = math.ceil(rest / sizes[dim])
     for dim in columns[-1:]:
         sizes[dim] = rest
-    for dim in graph.dims:
+    rows = math.prod(leading)
+    for dim in subject.traced.variants[0].graph.dims:
         if dim in sizes:
             continue
         if dim in subject.gathered:
             sizes[dim] = chance.choice((1, 2, 5, 9))
             continue
-        used = math.prod(sizes[d] for d in sizes if d not in columns and d not in subject.gathered)
-        sizes[dim] = chance.choice([n for n in (1, 2, 3, 5, 7, 17) if n * used <= most_rows] or [1])
-    if subject.op.fold is None or math.prod(sizes.values()) > 100_000:
-        return Shape(sizes)
-    return Shape(sizes, chance.choice(((), (), (2,), (1, 2))))
+        sizes[dim] = chance.choice([n for n in (1, 2, 3, 5, 17) if n * rows <= most_rows] or [1])
+        rows *= sizes[dim]
+    return Shape(sizes, leading)

@@ -159,6 +159,14 @@ def has_softcap(graph: Graph) -> bool:
     )
 
 
+def casts_to_fp8(graph: Graph) -> bool:
+    """Whether the spec rounds values to fp8."""
+    return any(
+        node.op == "cast" and node.attrs["to"].kind == "float" and node.attrs["to"].bits == 8
+        for node in graph.nodes
+    )
+
+
 def variant_name(subject: Subject, variant: Variant) -> str:
     """The specialising arguments of a variant, as reports show them."""
     names: Sequence[str] = subject.traced.specialising
