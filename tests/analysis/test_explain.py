@@ -31,7 +31,7 @@ def test_numbers_of_a_known_case() -> None:
     assert found.eager_kernels == 6
     block, loop, _ = found.schedules
     assert (block.read_again, loop.read_again) == (0, 2 * 16384 * 8192)
-    assert found.choice.startswith("block with")
+    assert found.choice.startswith("loop with")  # its second sweep hits L1
 
 
 def test_refusals_of_the_partitioner_are_told() -> None:
@@ -41,14 +41,14 @@ def test_refusals_of_the_partitioner_are_told() -> None:
 
 
 def test_records_of_the_compiler_are_shown() -> None:
-    name = "_softmax_block 2 TILE=8192 num_warps=8"
+    name = "_softmax_block 2 TILE=8192 num_warps=4"
     records: Records = {
         "3.6.0": {"softmax": {name: {"key": "k", "registers": 47, "shared": 32, "spill": 8}}},
         "3.9.0": {"softmax": {name: {"key": "k", "failed": "it crashed"}}},
     }
     found = explain(op("softmax"), {}, get("h200"), records=records)
     (config,) = (
-        c for c in found.space if c.kind == "block" and c.config == "TILE=8192 num_warps=8"
+        c for c in found.space if c.kind == "block" and c.config == "TILE=8192 num_warps=4"
     )
     assert config.compiled["3.6.0"] == {"registers": 47, "shared": 32, "spill": 8}
     text = found.text()

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from tilegen.build import BuiltOp, build_ops
 from tilegen.schedule.demand import Demand, demands
+from tilegen.schedule.search import Key
 from tilegen.schedule.space import keys
 from tilegen.targets import TARGETS
 
@@ -29,3 +30,8 @@ def op(name: str) -> BuiltOp:
 @cache
 def asked(name: str) -> dict[str, Demand]:
     return demands([variant.program for variant in op(name).variants])
+
+
+def key_of(architecture: str, size: int) -> Key:
+    """The key of a class and an element size."""
+    return next(k for k in KEYS if (k.target.architecture, k.size) == (architecture, size))

@@ -39,8 +39,8 @@ def chosen(
 @pytest.mark.parametrize(("rows", "columns", "kind"), [
     (4096, 4096, "block"),
     (32768, 1024, "block"),
-    (16384, 8192, "block"),
-    (4096, 32000, "loop"),  # one block an SM overlaps nothing: 0.72 of copy, a loop 0.966
+    (16384, 8192, "loop"),  # the second sweep finds its row in L1: 0.97 of copy, a block 0.94
+    (4096, 32000, "loop"),  # one block an SM overlaps nothing: 0.74 of copy, a loop 0.94
     (2048, 131072, "loop"),
     (4, 1048576, "split"),
 ])  # fmt: skip
@@ -53,19 +53,19 @@ def test_short_rows_go_several_to_a_program() -> None:
     assert 2048 <= values["TILE"] <= 8192
 
 
+@pytest.mark.parametrize("name", ["rmsnorm", "softmax"])
 @pytest.mark.parametrize("rows", [1, 16, 64])
-def test_few_rows_get_enough_warps(rows: int) -> None:
+def test_few_rows_get_enough_warps(name: str, rows: int) -> None:
     """What counts is the time of one program."""
-    kind, values = chosen("rmsnorm", M=rows, N=4096)
+    kind, values = chosen(name, M=rows, N=4096)
     assert kind == "block"
-    assert values["num_warps"] >= 8
-    assert values["TILE"] == 4096
+    assert values == {"TILE": 4096, "num_warps": 8}  # within 5% of the best peer
 
 
 def test_wide_rows_in_flight_fit_in_l2() -> None:
     """2048x131072: two programs an SM had more in flight than L2 holds."""
     _, values = chosen("softmax", M=2048, N=131072)
-    resident = predict.loop_programs(values, H200, SWEEPS, 2)
+    resident = predict.resident(values, H200, SWEEPS, 2, values["TILE"])
     assert resident == 1
     assert resident * H200.multiprocessors * 131072 * 2 <= predict.L2_MISSES * H200.l2_bytes
 
@@ -97,7 +97,7 @@ def test_measured_blocks(rows: int, columns: int, values: dict[str, int], measur
 def test_measured_misses() -> None:
     """Two programs an SM, each with a row of 256 KiB to read again: 0.70 of copy."""
     values = config(16384, 16)
-    assert predict.loop_programs(values, H200, SWEEPS, 2) == 2
+    assert predict.resident(values, H200, SWEEPS, 2, values["TILE"]) == 2
     seconds = predict.loop_cost(values, H200, SWEEPS, 2, 2048, 131072)
     assert share_of_copy(seconds, 2048, 131072) == pytest.approx(0.70, abs=0.08)
 

@@ -155,7 +155,8 @@ def explain(
         for schedule, one in zip(program.schedules, costs, strict=True)
     )
     timed = [s for s in schedules if s.microseconds is not None]
-    chosen = min(timed, key=lambda s: s.microseconds or 0.0) if timed else None
+    first_choice = timed[:1] if not program.columns else timed  # flat wherever tensors allow it
+    chosen = min(first_choice, key=lambda s: s.microseconds or 0.0) if timed else None
     found = records or {}
     space = tuple(
         _config(asked[kind], verdict, key, found, graph.name, program)

@@ -118,7 +118,9 @@ class _Reader:
         groups = kernel.facts.get("groups")
         if isinstance(groups, tuple) and groups:
             self.shapes |= dict.fromkeys(groups[-2].names, Shape.ROW)
-            self.shapes |= dict.fromkeys(groups[-1].names, Shape.ELEMENT)
+            names = groups[-1].names
+            pairs = (f"{name}_pairs" for name in names)
+            self.shapes |= dict.fromkeys((*names, *pairs), Shape.ELEMENT)
         joins = kernel.facts.get("joins")
         for state in joins if isinstance(joins, tuple) else ():
             self.shapes[state.name] = Shape.ROW

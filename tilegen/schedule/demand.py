@@ -12,6 +12,9 @@ from tilegen.schedule.predict import Work
 
 #: Element size at which the cost of tensors with a type of their own is expressed.
 USUAL_SIZE = 2
+#: Of what lives in the body of a loop, the compiler holds this share at once (layernorm and
+#: add_rmsnorm, 32 and 64 elements a thread); with blocks loaded ahead it is more (softmax).
+LOOP_HOLDS, AHEAD_HOLDS = 0.65, 1.4
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,8 +61,8 @@ def work_of(program: Program, schedule: Schedule) -> Work:
         joins=sum(one.reductions for one in found),
         passes=max(1, len(looping)),
         ahead=int(any(one.ahead for one in found)),
-        held=max(one.held[USUAL_SIZE] for one in found),
-        held_wide=max(one.held[4] for one in found),
+        held=max(_held(one, USUAL_SIZE) for one in found),
+        held_wide=max(_held(one, 4) for one in found),
     )
 
 
@@ -112,9 +115,15 @@ def _coarse(work: Work) -> Work:
         flops=2.0 ** math.ceil(math.log2(max(work.flops, 4))),
         special=float(math.ceil(work.special)),
         joins=min(work.joins, 2),
-        held=_halves(work.held),
-        held_wide=_halves(work.held_wide),
+        held=_tenths(work.held),
+        held_wide=_tenths(work.held_wide),
     )
+
+
+def _held(one: Pass, size: int) -> float:
+    """Words that a pass holds for an element."""
+    share = (AHEAD_HOLDS if one.ahead else LOOP_HOLDS) if one.loops else 1.0
+    return share * one.held[size]
 
 
 def _halves(count: float) -> float:
@@ -151,3 +160,7 @@ def _each(counts: Mapping[Shape, int]) -> float:
     return (
         float(counts.get(Shape.ELEMENT, 0)) + counts.get(Shape.LANE, 0) * USUAL_SIZE / VECTOR_BYTES
     )
+
+
+def _tenths(count: float) -> float:
+    return math.ceil(round(10 * count, 6)) / 10

@@ -1,6 +1,6 @@
 """The autotune spaces of an op: its table for the module, and all that was considered."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Final
@@ -80,8 +80,9 @@ def keys(targets: tuple[Target, ...]) -> tuple[Key, ...]:
 def kept(demand: Demand, keys: tuple[Key, ...]) -> dict[Key, tuple[Values, ...]]:
     """The configs that stand in the module for each key.
 
-    Keys of one maker and element size are ranked together, at the two GPUs with the most and the
-    least bandwidth for an SM. A class that one of those configs does not fit is ranked by itself.
+    Keys of one maker and element size are ranked together, at a GPU with a measured copy rate, else
+    at that with the most bandwidth for an SM, which is the hardest to keep busy. A class that one of
+    those configs does not fit is ranked by itself.
     Element sizes share a row where that costs less than the model can tell.
     """
     found: dict[Key, tuple[Values, ...]] = {}
@@ -91,12 +92,10 @@ def kept(demand: Demand, keys: tuple[Key, ...]) -> dict[Key, tuple[Values, ...]]
             if key.size == size:
                 groups.setdefault((key.target.backend, size), []).append(key)
     for group in groups.values():
-        pace = sorted(group, key=lambda key: key.target.bandwidth / key.target.multiprocessors)
-        ends = list(dict.fromkeys((pace[0], pace[-1])))
-        joint = _joint([slowness(demand, key) for key in ends])
-        own = portfolio(joint)
+        slow = slowness(demand, max(group, key=_rank))
+        own = portfolio(slow)
         for other in dict.fromkeys(found.values()):
-            if worse(joint, other, own) <= SAME:
+            if worse(slow, other, own) <= SAME:
                 own = other
                 break
         for key in group:
@@ -110,13 +109,9 @@ def _widest(configs: Collection[Values]) -> int:
     return max((dict(values)["TILE"] for values in configs), default=0)
 
 
-def _joint(slow: Sequence[Mapping[Values, tuple[float, ...]]]) -> dict[Values, tuple[float, ...]]:
-    """Slowness at the shapes of all keys, of configs that fit them all."""
-    return {
-        values: tuple(ratio for own in slow for ratio in own[values])
-        for values in slow[0]
-        if all(values in own for own in slow)
-    }
+def _rank(key: Key) -> tuple[bool, float]:
+    target = key.target
+    return target.measured_copy is not None, target.bandwidth / target.multiprocessors
 
 
 def verdicts(demand: Demand, key: Key, keys: tuple[Key, ...]) -> tuple[Verdict, ...]:

@@ -1,0 +1,68 @@
+"""What the model picks, against times measured on an H200 (Triton 3.6, bf16).
+
+measured_h200.json holds milliseconds by case, kind of schedule and TILE/num_warps, up to 1.15 of the
+best of each case. Run with -s to see the table.
+"""
+
+import json
+from pathlib import Path
+
+import pytest
+from schedule_ops import KEYS, asked, key_of, op
+
+from tilegen.analysis.explain import explain
+from tilegen.schedule.space import kept
+from tilegen.targets import get
+
+Times = dict[str, dict[str, float]]
+MEASURED: dict[str, Times] = json.loads(Path(__file__).with_name("measured_h200.json").read_text())
+#: Dimensions of each op, as the shapes in the file list them; two dimensions for most.
+DIMS = {
+    "cross_entropy": "M V",
+    "rope": "B S H D",
+    "rope_interleaved": "B S H D",
+    "groupnorm": "B G C HW",
+    "swiglu": "N",
+    "gelu_tanh": "N",
+    "dropout_residual_add": "N",
+}
+SUFFIXES = {"layernorm": "_bias", "bias_gelu": "_tanh"}
+#: A pick may be this much slower than the best: two runs of one config differ by as much.
+MOST = 1.03
+
+
+def picked(case: str) -> tuple[str, str]:
+    """Schedule and TILE/num_warps that a call of a case gets."""
+    name, sizes = case.split(" ")
+    dims = DIMS.get(name, "M N").split()
+    suffixes = [variant.program.suffix for variant in op(name).variants]
+    found = explain(
+        op(name), dict(zip(dims, map(int, sizes.split("x")), strict=True)), get("h200"), "bf16",
+        variant=suffixes.index(SUFFIXES.get(name, "")),
+    )  # fmt: skip
+    kind, _, values = found.choice.partition(" with ")
+    return kind, "/".join(pair.split("=")[1] for pair in values.split())
+
+
+@pytest.mark.parametrize("case", MEASURED)
+def test_picks_are_near_the_best(case: str) -> None:
+    times = MEASURED[case]
+    best, kind, config = min((ms, k, c) for k, of in times.items() for c, ms in of.items())
+    pick, values = picked(case)
+    slower = times.get(pick, {}).get(values, 2 * best) / best
+    print(f"{case:36} {pick:5} {values:8} {slower:.3f} of {kind} {config}: {best} ms")
+    assert slower <= MOST, f"{pick} {values}"
+
+
+@pytest.mark.parametrize("case", MEASURED)
+def test_the_autotuner_may_find_the_best(case: str) -> None:
+    """A config within 1.5% of the best stands in the table of its schedule."""
+    times = MEASURED[case]
+    best = min(ms for of in times.values() for ms in of.values())
+    good = {(k, c) for k, of in times.items() for c, ms in of.items() if ms <= 1.015 * best}
+    listed = {
+        (kind, "/".join(str(v) for _, v in values))
+        for kind, demand in asked(case.split()[0]).items()
+        for values in kept(demand, KEYS)[key_of("sm_90", 2)]
+    }
+    assert good & listed, f"none of {sorted(good)}"
