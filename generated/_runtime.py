@@ -2827,14 +2827,15 @@ def positions(device: torch.device, *sizes: int) -> torch.Tensor:
 
 # --- Predicted times. Constants are seconds and bytes of an H200, from the probes in each line.
 
-#: From a load to its data, under load: 40 KiB in flight in an SM keep the copy rate (Little's law).
-LATENCY: Final = 0.6e-6
-#: A join of the threads of a program, at 16 warps: barriers on both sides of shared memory.
-JOIN: Final = 0.15e-6
-#: To start a program, compute its addresses and retire it.
-START: Final = 0.1e-6
-#: An SM starts no more than one program in this time (a guess; it rules out tiny tiles).
-DISPATCH: Final = 0.1e-6
+#: Each step of a program, from its loads to its stores: latency of memory, part of it hidden.
+LATENCY: Final = 0.5e-6
+#: What each warp but the first adds to a join of a row: the last one had to wait for its turn.
+#: From 16 warps on it grows no more (layernorm of 8192 columns: 4 warps 0.96 of copy, 16 only 0.73).
+JOIN, JOINED = 0.06e-6, 16
+#: How much less it is without other programs on the SM (a guess).
+ALONE: Final = 0.95
+#: An SM starts no more than one program in this time (gelu in tiles of 512: 81 ns).
+DISPATCH: Final = 0.08e-6
 #: Between two kernels of one stream.
 LAUNCH: Final = 2e-6
 #: Registers of a thread besides its share of the tile: addresses, sizes, statistics.
@@ -2848,23 +2849,27 @@ MOST_REGISTERS: Final = 255
 MOST_PROGRAMS: Final = 32
 #: Bytes that one SM takes in a clock, when it has the memory for itself.
 SM_BYTES_PER_CLOCK: Final = 64
-#: Warps that keep all lanes of an SM issuing.
-BUSY_WARPS: Final = 8
+#: A warp issues on one of the four schedulers of an SM; half of that its own loads and stores hide.
+ISSUE: Final = 2
 #: Instructions for each element loaded or stored: conversion, mask, share of the address.
 OVERHEAD: Final = 1
-#: How much of its arithmetic a program waits for, the rest overlapping its own loads and stores.
-EXPOSED: Final = 0.5
+#: How much deeper a block loaded ahead makes the loads in flight.
+AHEAD: Final = 0.25
+#: Rows in flight on an SM, in its shared memory (which is L1 as well): above the first share some
+#: are read again from L2, at the second all (32000 columns: 2 rows 1.00 of the best time, 5 1.24).
+L1_KEEPS, L1_MISSES = 0.25, 2.0
 #: Rate of the L2 cache, in that of memory.
 L2_RATE: Final = 2.0
-#: Rows in flight above the first share of L2 begin to miss when they are read again; at the second
-#: all do (softmax of 131072 columns: two programs an SM, 1.15 of L2, missed nearly all).
+#: The same for the rows in flight on all SMs, in L2 (softmax of 131072 columns: two programs an SM,
+#: 1.15 of L2, missed nearly all).
 L2_KEEPS, L2_MISSES = 0.6, 1.2
-#: A loop must promise this much more than rows in registers: whether L2 keeps a row is a guess.
-LOOP_MARGIN: Final = 1.03
+#: Wide rows in registers against a sweep that is alike otherwise: 1.02 to 1.05 from 8192 columns on,
+#: nothing at 4096. A sweep whose tile is wider than the row is taken to lose as much.
+BLOCK_MARGIN, WIDE = 1.05, 8192
 #: Programs for each SM that splitting rows aims at.
 SPLIT_PROGRAMS: Final = 4
 #: How sharply the rate bends where the bytes in flight just suffice (softmax of 4096x32000 in one
-#: program an SM: 0.72 of copy; of 16384x8192 in four: 0.95).
+#: program an SM: 0.77 of copy; of 16384x8192 in four: 0.94).
 BEND: Final = 4
 
 
@@ -2919,48 +2924,47 @@ def programs_resident(target: Target, threads: int, registers: float, shared: in
 
 def run_time(
     target: Target, programs: int, resident: int, warps: int, steps: int, moved: float,
-    cached: float, flops: float, special: float, joins: int, ahead: int = 0,
+    flops: float, special: float, joins: int, ahead: int = 0,
 ) -> float:  # fmt: skip
     """Seconds for ``programs``, each of which moves ``moved`` bytes in ``steps`` alike.
 
-    A program waits LATENCY in each step, and START, its joins and its own arithmetic once; in the
-    rest it moves bytes. With r programs to an SM and d tiles of each in flight (that loaded ahead,
-    and half of the next), an SM asks for
-    u = r * d * transfer / (transfer + waiting) of its share of the memory, and gets
-    u / (1 + u ** BEND) ** (1 / BEND). The last wave of programs costs half of what it leaves idle.
-    ``cached`` bytes come from L2; flops and special functions are bounds of their own.
+    A program waits LATENCY in each step, for its joins and for its arithmetic; in the rest it moves
+    bytes. The r - 1 others on its SM hide its arithmetic, and are in the way of its joins. With d
+    tiles of each in flight, an SM asks for u = r * d * transfer / (transfer + waiting) of its share
+    of the memory, and gets u / (1 + u ** BEND) ** (1 / BEND). Flops and special functions are bounds
+    of their own.
     """
     sms = target.multiprocessors
     busy = min(programs, sms)
     bandwidth = target.measured_copy or 0.9 * target.bandwidth
     rate = min(bandwidth / busy, SM_BYTES_PER_CLOCK * target.clock_hz)
     lanes = target.peak["f32"] / sms / 2
-    issue = EXPOSED * (flops + special) / lanes * max(1.0, BUSY_WARPS / warps)
-    waiting = LATENCY * steps + START + JOIN * joins * (0.5 + warps / 32) + issue
-    depth = max(1.0, ahead + 0.5)
-    here = min(float(resident), max(1.0, programs / sms))
+    here = share(programs, resident, sms)
+    issue = ISSUE * (flops + special) / lanes / warps
+    join = JOIN * (min(warps, JOINED) - 1) * (1 - ALONE / here)
+    waiting = LATENCY * steps + issue / here + join * joins
     transfer = max(1.0, moved) / rate
-    asked = here * depth * transfer / (transfer + waiting)
+    asked = here * (1 + AHEAD * ahead) * transfer / (transfer + waiting)
     got = asked / math.pow(1 + math.pow(asked, BEND), 1 / BEND)
-    waves = programs / (resident * sms)
-    uneven = (
-        (math.ceil(waves) / waves + 1) / 2 if waves > 1 else cdiv(programs, sms) * busy / programs
-    )
-    memory = max(moved, (moved + cached) / L2_RATE) * programs / (busy * rate * got) * uneven
+    uneven = max(1.0, cdiv(programs, sms) * busy / programs) if programs < resident * sms else 1.0
+    memory = moved * programs / (busy * rate * got) * uneven
     units = target.special_per_clock * target.clock_hz
     arithmetic = max(flops / lanes, special / units) * programs / busy * uneven
     return LAUNCH + max(memory, arithmetic, DISPATCH * programs / sms)
+
+
+def share(programs: int, resident: int, sms: int) -> float:
+    """Programs on an SM at once, where there are fewer than it could run; at least one."""
+    return min(float(resident), max(1.0, programs / sms))
 
 
 def flat_cost(config: Config, target: Target, work: Work, size: int, elements: int) -> float:
     """Predicted seconds of an elementwise config for ``elements`` of ``size`` bytes."""
     elements = next_power_of_2(elements)
     tile, warps = config["TILE"], config["num_warps"]
-    threads = warps * target.warp_size
-    registers = registers_needed(work, tile / threads, size)
     return run_time(
-        target, cdiv(elements, tile), programs_resident(target, threads, registers, 0), warps, 1,
-        min(tile, elements) * size * (work.reads + work.writes), 0.0,
+        target, cdiv(elements, tile), resident(config, target, work, size, tile), warps, 1,
+        min(tile, elements) * size * (work.reads + work.writes),
         tile * (work.flops + OVERHEAD * (work.reads + work.writes)), tile * work.special, 0,
     )  # fmt: skip
 
@@ -2974,44 +2978,49 @@ def block_cost(
         return math.inf
     tall = min(config["TILE"] // width, rows)
     tile, warps = tall * width, config["num_warps"]
-    threads = warps * target.warp_size
-    registers = registers_needed(work, max(1.0, tile / threads), size)
-    return run_time(
-        target, cdiv(rows, tall), programs_resident(target, threads, registers, 0), warps, 1,
-        tile * size * (work.reads + work.writes), 0.0,
+    return (BLOCK_MARGIN if width >= WIDE else 1.0) * run_time(
+        target, cdiv(rows, tall), resident(config, target, work, size, tile), warps, 1,
+        tile * size * (work.reads + work.writes),
         tile * (work.flops + OVERHEAD * (work.reads + work.writes)), tile * work.special,
-        work.joins,
+        work.joins * tall,
     )  # fmt: skip
 
 
 def loop_cost(
-    config: Config, target: Target, work: Work, size: int, rows: int, columns: int, outer: int = 1
+    config: Config, target: Target, work: Work, size: int, rows: int, columns: int
 ) -> float:
-    """Predicted seconds of sweeping over rows, one a program: ``outer`` times ``columns`` columns.
+    """Predicted seconds of sweeping over rows, one a program.
 
-    What a later pass reads again comes from L2 as far as the rows in flight lie there.
+    What a later pass reads again comes from L1 or L2 as far as the rows in flight lie there.
     """
-    rows, columns, outer = next_power_of_2(rows), next_power_of_2(columns), next_power_of_2(outer)
+    rows, columns = next_power_of_2(rows), next_power_of_2(columns)
     tile, warps = config["TILE"], config["num_warps"]
-    resident = loop_programs(config, target, work, size)
-    again = outer * columns * size * work.rereads
-    in_flight = again * min(rows, resident * target.multiprocessors) / target.l2_bytes
-    missed = again * min(1.0, max(0.0, (in_flight - L2_KEEPS) / (L2_MISSES - L2_KEEPS)))
-    steps, elements = outer * cdiv(columns, tile), outer * max(columns, tile)
-    return LOOP_MARGIN * run_time(
-        target, rows, resident, warps, work.passes * steps,
-        outer * columns * size * (work.reads + work.writes) + missed, again - missed,
+    most = resident(config, target, work, size, tile)
+    again = columns * size * work.rereads
+    row = again / max(1, work.passes - 1) * share(rows, most, target.multiprocessors)
+    from_l2 = between(row / target.shared_per_sm, L1_KEEPS, L1_MISSES)
+    missed = between(row * min(rows, target.multiprocessors) / target.l2_bytes, L2_KEEPS, L2_MISSES)
+    missed = min(missed, from_l2)
+    steps, elements = cdiv(columns, tile), max(columns, tile)
+    return (BLOCK_MARGIN if columns < tile else 1.0) * run_time(
+        target, rows, most, warps, work.passes * steps,
+        columns * size * (work.reads + work.writes) + again * (missed + (from_l2 - missed) / L2_RATE),
         elements * (work.flops + OVERHEAD * (work.reads + work.rereads + work.writes)),
-        elements * work.special, work.joins,
-        min(work.ahead, steps - 1),
+        elements * work.special, work.joins, min(work.ahead, steps - 1),
     )  # fmt: skip
 
 
-def loop_programs(config: Config, target: Target, work: Work, size: int) -> int:
-    """Programs of a loop config that one SM runs at once."""
+def between(value: float, low: float, high: float) -> float:
+    """How far a value is on the way from ``low``, 0, to ``high``, 1."""
+    return min(1.0, max(0.0, (value - low) / (high - low)))
+
+
+def resident(config: Config, target: Target, work: Work, size: int, tile: int) -> int:
+    """Programs of a config that one SM runs at once, with ``tile`` elements each."""
     threads = config["num_warps"] * target.warp_size
-    registers = registers_needed(work, config["TILE"] / threads, size)
-    return programs_resident(target, threads, registers, 0)
+    return programs_resident(
+        target, threads, registers_needed(work, max(1.0, tile / threads), size), 0
+    )
 
 
 def split_cost(
@@ -3025,15 +3034,14 @@ def split_cost(
     splits, chunk = split_row(target, rows, columns, config["TILE"])
     if splits == 1:
         return math.inf
-    resident, programs = loop_programs(config, target, work, size), rows * splits
     steps, again = chunk // config["TILE"], chunk * size * work.rereads
-    missed = again * min(1.0, rows * columns * size * work.rereads / target.l2_bytes)
+    missed = min(1.0, rows * columns * size * work.rereads / target.l2_bytes)
     flops = chunk * (work.flops + OVERHEAD * (work.reads + work.rereads + work.writes))
-    return LAUNCH + LATENCY + START + LOOP_MARGIN * run_time(
-        target, programs, resident, config["num_warps"], steps * work.passes,
-        chunk * size * (work.reads + work.writes) + missed, again - missed,
-        flops, chunk * work.special, work.joins + 1,
-        min(work.ahead, steps - 1),
+    return LAUNCH + LATENCY + run_time(
+        target, rows * splits, resident(config, target, work, size, config["TILE"]),
+        config["num_warps"], steps * work.passes,
+        chunk * size * (work.reads + work.writes) + again * (missed + (1 - missed) / L2_RATE),
+        flops, chunk * work.special, work.joins + 1, min(work.ahead, steps - 1),
     )  # fmt: skip
 
 

@@ -44,27 +44,27 @@ from ._runtime import (
 )
 
 _BLOCK_1 = (
-    Config(TILE=1024, num_warps=2),  # at most 4096 B shared
-    Config(TILE=2048, num_warps=4),  # at most 8192 B shared
-    Config(TILE=4096, num_warps=4),  # at most 16384 B shared
+    Config(TILE=1024, num_warps=1),  # at most 4096 B shared
+    Config(TILE=4096, num_warps=2),  # at most 16384 B shared
     Config(TILE=4096, num_warps=8),  # at most 16384 B shared
-    Config(TILE=8192, num_warps=8),  # at most 32768 B shared
+    Config(TILE=8192, num_warps=4),  # at most 32768 B shared
     Config(TILE=16384, num_warps=8),  # at most 65536 B shared
+    Config(TILE=16384, num_warps=16),  # at most 65536 B shared
 )
 _BLOCK_2 = (
-    Config(TILE=512, num_warps=4),  # at most 2048 B shared
-    Config(TILE=512, num_warps=8),  # at most 2048 B shared
-    Config(TILE=1024, num_warps=2),  # at most 4096 B shared
-    Config(TILE=1024, num_warps=4),  # at most 4096 B shared
-    Config(TILE=4096, num_warps=8),  # at most 16384 B shared
+    Config(TILE=512, num_warps=1),  # at most 2048 B shared
+    Config(TILE=1024, num_warps=1),  # at most 4096 B shared
+    Config(TILE=4096, num_warps=4),  # at most 16384 B shared
+    Config(TILE=4096, num_warps=32),  # at most 16384 B shared
     Config(TILE=8192, num_warps=8),  # at most 32768 B shared
+    Config(TILE=8192, num_warps=16),  # at most 32768 B shared
 )
 _BLOCK_3 = (
+    Config(TILE=1024, num_warps=1),  # at most 2048 B shared
     Config(TILE=4096, num_warps=2),  # at most 8192 B shared
     Config(TILE=4096, num_warps=8),  # at most 8192 B shared
-    Config(TILE=8192, num_warps=4),  # at most 16384 B shared
-    Config(TILE=8192, num_warps=8),  # at most 16384 B shared
-    Config(TILE=16384, num_warps=8),  # at most 32768 B shared
+    Config(TILE=8192, num_warps=2),  # at most 16384 B shared
+    Config(TILE=16384, num_warps=4),  # at most 32768 B shared
     Config(TILE=32768, num_warps=8),  # at most 65536 B shared
 )
 #: Whole rows in registers, TILE elements to a program; by architecture class and element size in bytes.
@@ -76,44 +76,52 @@ BLOCK_CONFIGS = by_class(
 )
 
 _LOOP_1 = (
-    Config(TILE=2048, num_warps=4),  # at most 8192 B shared
-    Config(TILE=2048, num_warps=8),  # at most 8192 B shared
-    Config(TILE=4096, num_warps=4),  # at most 16384 B shared
-    Config(TILE=4096, num_warps=8),  # at most 16384 B shared
-    Config(TILE=8192, num_warps=8),  # at most 32768 B shared
-    Config(TILE=16384, num_warps=8),  # at most 65536 B shared
+    Config(TILE=2048, num_warps=4),  # at most 2048 B shared
+    Config(TILE=2048, num_warps=8),  # at most 2048 B shared
+    Config(TILE=4096, num_warps=4),  # at most 4096 B shared
+    Config(TILE=8192, num_warps=4),  # at most 8192 B shared
+    Config(TILE=8192, num_warps=8),  # at most 8192 B shared
+    Config(TILE=16384, num_warps=32),  # at most 16384 B shared
 )
 _LOOP_2 = (
     Config(TILE=2048, num_warps=4),  # at most 8192 B shared
     Config(TILE=2048, num_warps=8),  # at most 8192 B shared
     Config(TILE=2048, num_warps=16),  # at most 8192 B shared
-    Config(TILE=2048, num_warps=32),  # at most 8192 B shared
     Config(TILE=4096, num_warps=8),  # at most 16384 B shared
-    Config(TILE=8192, num_warps=8),  # at most 32768 B shared
+    Config(TILE=4096, num_warps=32),  # at most 16384 B shared
+    Config(TILE=8192, num_warps=32),  # at most 32768 B shared
 )
 _LOOP_3 = (
     Config(TILE=2048, num_warps=4),  # at most 512 B shared
-    Config(TILE=8192, num_warps=4),  # at most 2048 B shared
+    Config(TILE=4096, num_warps=4),  # at most 1024 B shared
     Config(TILE=8192, num_warps=8),  # at most 2048 B shared
-    Config(TILE=8192, num_warps=16),  # at most 2048 B shared
+    Config(TILE=16384, num_warps=4),  # at most 4096 B shared
     Config(TILE=16384, num_warps=8),  # at most 4096 B shared
-    Config(TILE=32768, num_warps=8),  # at most 8192 B shared
+    Config(TILE=32768, num_warps=16),  # at most 8192 B shared
 )
 _LOOP_4 = (
     Config(TILE=2048, num_warps=4),  # at most 2048 B shared
     Config(TILE=4096, num_warps=4),  # at most 4096 B shared
-    Config(TILE=8192, num_warps=4),  # at most 8192 B shared
+    Config(TILE=4096, num_warps=8),  # at most 4096 B shared
     Config(TILE=8192, num_warps=16),  # at most 8192 B shared
     Config(TILE=16384, num_warps=8),  # at most 16384 B shared
-    Config(TILE=32768, num_warps=8),  # at most 32768 B shared
+    Config(TILE=32768, num_warps=16),  # at most 32768 B shared
+)
+_LOOP_5 = (
+    Config(TILE=2048, num_warps=4),  # at most 8192 B shared
+    Config(TILE=2048, num_warps=8),  # at most 8192 B shared
+    Config(TILE=2048, num_warps=16),  # at most 8192 B shared
+    Config(TILE=4096, num_warps=4),  # at most 16384 B shared
+    Config(TILE=8192, num_warps=16),  # at most 32768 B shared
+    Config(TILE=16384, num_warps=16),  # at most 65536 B shared
 )
 #: Sweeps over one row, TILE elements at a time; by architecture class and element size in bytes.
 LOOP_CONFIGS = by_class(
     (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2, 4), _LOOP_1),
-    (("gfx90a", "gfx942", "gfx950"), (8,), _LOOP_1),
     (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _LOOP_2),
     (("gfx90a", "gfx942", "gfx950"), (1,), _LOOP_3),
     (("gfx90a", "gfx942", "gfx950"), (2, 4), _LOOP_4),
+    (("gfx90a", "gfx942", "gfx950"), (8,), _LOOP_5),
 )
 
 
@@ -895,7 +903,7 @@ def _plan(call: Call) -> Launch:
 
     def loop_time(config: Config) -> float:
         work = Work(
-            reads=2, writes=2, flops=10.5, rereads=4, joins=2, passes=3, held=2, held_wide=2.25
+            reads=2, writes=2, flops=10.5, rereads=4, joins=2, passes=3, held=1.3, held_wide=1.4625
         )
         return loop_cost(config, call.target, work, call.element_size, rows.total, columns)
 
@@ -910,8 +918,8 @@ def _plan(call: Call) -> Launch:
             rereads=2,
             joins=2,
             passes=2,
-            held=2,
-            held_wide=3,
+            held=1.3,
+            held_wide=1.95,
         )
         return split_cost(config, call.target, work, call.element_size, rows.total, columns)
 
@@ -1067,7 +1075,7 @@ def _plan_bias(call: Call) -> Launch:
 
     def loop_time(config: Config) -> float:
         work = Work(
-            reads=2, writes=2, flops=11.5, rereads=4, joins=2, passes=3, held=3, held_wide=3
+            reads=2, writes=2, flops=11.5, rereads=4, joins=2, passes=3, held=1.95, held_wide=1.95
         )
         return loop_cost(config, call.target, work, call.element_size, rows.total, columns)
 
@@ -1082,8 +1090,8 @@ def _plan_bias(call: Call) -> Launch:
             rereads=2,
             joins=2,
             passes=2,
-            held=3,
-            held_wide=3,
+            held=1.95,
+            held_wide=1.95,
         )
         return split_cost(config, call.target, work, call.element_size, rows.total, columns)
 

@@ -48,81 +48,74 @@ from ._runtime import (
 )
 
 _BLOCK_1 = (
-    Config(TILE=4096, num_warps=2),  # at most 256 B shared
-    Config(TILE=4096, num_warps=8),  # at most 256 B shared
-    Config(TILE=4096, num_warps=16),  # at most 256 B shared
-    Config(TILE=8192, num_warps=8),  # at most 512 B shared
-    Config(TILE=16384, num_warps=8),  # at most 1024 B shared
-    Config(TILE=32768, num_warps=16),  # at most 2048 B shared
+    Config(TILE=512, num_warps=1),  # at most 8 B shared
+    Config(TILE=512, num_warps=2),  # at most 8 B shared
+    Config(TILE=1024, num_warps=1),  # at most 16 B shared
+    Config(TILE=4096, num_warps=2),  # at most 64 B shared
+    Config(TILE=4096, num_warps=8),  # at most 64 B shared
+    Config(TILE=32768, num_warps=32),  # at most 512 B shared
 )
 _BLOCK_2 = (
-    Config(TILE=1024, num_warps=4),  # at most 128 B shared
-    Config(TILE=1024, num_warps=8),  # at most 128 B shared
-    Config(TILE=4096, num_warps=8),  # at most 512 B shared
-    Config(TILE=4096, num_warps=16),  # at most 512 B shared
-    Config(TILE=8192, num_warps=4),  # at most 1024 B shared
-    Config(TILE=16384, num_warps=8),  # at most 2048 B shared
+    Config(TILE=1024, num_warps=1),  # at most 32 B shared
+    Config(TILE=4096, num_warps=2),  # at most 128 B shared
+    Config(TILE=4096, num_warps=32),  # at most 128 B shared
+    Config(TILE=8192, num_warps=4),  # at most 256 B shared
+    Config(TILE=16384, num_warps=8),  # at most 512 B shared
+    Config(TILE=32768, num_warps=32),  # at most 1024 B shared
 )
 _BLOCK_3 = (
-    Config(TILE=4096, num_warps=2),  # at most 32 B shared
-    Config(TILE=4096, num_warps=4),  # at most 32 B shared
-    Config(TILE=4096, num_warps=8),  # at most 32 B shared
-    Config(TILE=8192, num_warps=4),  # at most 64 B shared
-    Config(TILE=16384, num_warps=8),  # at most 128 B shared
-    Config(TILE=32768, num_warps=8),  # at most 256 B shared
+    Config(TILE=1024, num_warps=1),  # at most 128 B shared
+    Config(TILE=4096, num_warps=2),  # at most 512 B shared
+    Config(TILE=4096, num_warps=32),  # at most 512 B shared
+    Config(TILE=8192, num_warps=4),  # at most 1024 B shared
+    Config(TILE=16384, num_warps=8),  # at most 2048 B shared
+    Config(TILE=16384, num_warps=32),  # at most 2048 B shared
+)
+_BLOCK_4 = (
+    Config(TILE=512, num_warps=1),  # at most 32 B shared
+    Config(TILE=4096, num_warps=1),  # at most 256 B shared
+    Config(TILE=4096, num_warps=8),  # at most 256 B shared
+    Config(TILE=8192, num_warps=2),  # at most 512 B shared
+    Config(TILE=16384, num_warps=4),  # at most 1024 B shared
+    Config(TILE=32768, num_warps=8),  # at most 2048 B shared
 )
 #: Whole rows in registers, TILE elements to a program; by architecture class and element size in bytes.
 BLOCK_CONFIGS = by_class(
     (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2), _BLOCK_1),
-    (
-        ("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120", "gfx90a", "gfx942", "gfx950"),
-        (4,),
-        _BLOCK_1,
-    ),
-    (("gfx90a", "gfx942", "gfx950"), (8,), _BLOCK_1),
-    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _BLOCK_2),
-    (("gfx90a", "gfx942", "gfx950"), (1, 2), _BLOCK_3),
+    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (4,), _BLOCK_2),
+    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _BLOCK_3),
+    (("gfx90a", "gfx942", "gfx950"), (1, 2, 4, 8), _BLOCK_4),
 )
 
 _LOOP_1 = (
-    Config(TILE=2048, num_warps=4),  # at most 8192 B shared
-    Config(TILE=2048, num_warps=8),  # at most 8192 B shared
-    Config(TILE=4096, num_warps=8),  # at most 16384 B shared
-    Config(TILE=8192, num_warps=4),  # at most 32768 B shared
-    Config(TILE=8192, num_warps=8),  # at most 32768 B shared
-    Config(TILE=16384, num_warps=8),  # at most 65536 B shared
+    Config(TILE=2048, num_warps=4),  # at most 2048 B shared
+    Config(TILE=2048, num_warps=8),  # at most 2048 B shared
+    Config(TILE=4096, num_warps=4),  # at most 4096 B shared
+    Config(TILE=4096, num_warps=8),  # at most 4096 B shared
+    Config(TILE=4096, num_warps=16),  # at most 4096 B shared
+    Config(TILE=8192, num_warps=4),  # at most 8192 B shared
 )
 _LOOP_2 = (
     Config(TILE=2048, num_warps=4),  # at most 8192 B shared
     Config(TILE=2048, num_warps=8),  # at most 8192 B shared
     Config(TILE=2048, num_warps=16),  # at most 8192 B shared
     Config(TILE=2048, num_warps=32),  # at most 8192 B shared
-    Config(TILE=4096, num_warps=8),  # at most 16384 B shared
+    Config(TILE=4096, num_warps=4),  # at most 16384 B shared
     Config(TILE=8192, num_warps=8),  # at most 32768 B shared
 )
 _LOOP_3 = (
-    Config(TILE=2048, num_warps=4),  # at most 1024 B shared
-    Config(TILE=4096, num_warps=4),  # at most 2048 B shared
-    Config(TILE=4096, num_warps=8),  # at most 2048 B shared
-    Config(TILE=8192, num_warps=4),  # at most 4096 B shared
-    Config(TILE=8192, num_warps=8),  # at most 4096 B shared
-    Config(TILE=16384, num_warps=8),  # at most 8192 B shared
-)
-_LOOP_4 = (
-    Config(TILE=2048, num_warps=4),  # at most 2048 B shared
-    Config(TILE=2048, num_warps=8),  # at most 2048 B shared
-    Config(TILE=4096, num_warps=4),  # at most 4096 B shared
-    Config(TILE=4096, num_warps=8),  # at most 4096 B shared
-    Config(TILE=8192, num_warps=8),  # at most 8192 B shared
-    Config(TILE=32768, num_warps=8),  # at most 32768 B shared
+    Config(TILE=2048, num_warps=4),  # at most 8192 B shared
+    Config(TILE=4096, num_warps=4),  # at most 16384 B shared
+    Config(TILE=4096, num_warps=8),  # at most 16384 B shared
+    Config(TILE=8192, num_warps=4),  # at most 32768 B shared
+    Config(TILE=8192, num_warps=8),  # at most 32768 B shared
+    Config(TILE=16384, num_warps=8),  # at most 65536 B shared
 )
 #: Sweeps over one row, TILE elements at a time; by architecture class and element size in bytes.
 LOOP_CONFIGS = by_class(
     (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2, 4), _LOOP_1),
-    (("gfx90a", "gfx942", "gfx950"), (8,), _LOOP_1),
     (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _LOOP_2),
-    (("gfx90a", "gfx942", "gfx950"), (1, 2), _LOOP_3),
-    (("gfx90a", "gfx942", "gfx950"), (4,), _LOOP_4),
+    (("gfx90a", "gfx942", "gfx950"), (1, 2, 4, 8), _LOOP_3),
 )
 
 
@@ -1299,7 +1292,7 @@ def _plan(call: Call) -> Launch:
 
     def loop_time(config: Config) -> float:
         work = Work(
-            reads=1, writes=0, flops=5.125, special=1.25, joins=1, ahead=1, held=0.75, held_wide=1.5
+            reads=1, writes=0, flops=5.125, special=1.25, joins=1, ahead=1, held=1.05, held_wide=2.1
         )
         return loop_cost(config, call.target, work, call.element_size, rows.total, columns)
 
@@ -1307,7 +1300,7 @@ def _plan(call: Call) -> Launch:
 
     def split_time(config: Config) -> float:
         work = Work(
-            reads=1, writes=0, flops=5.625, special=1.375, joins=2, held=0.75, held_wide=1.5
+            reads=1, writes=0, flops=5.625, special=1.375, joins=2, held=0.4875, held_wide=0.975
         )
         return split_cost(config, call.target, work, call.element_size, rows.total, columns)
 
@@ -1442,8 +1435,8 @@ def _plan_softcap(call: Call) -> Launch:
             special=4.25,
             joins=1,
             ahead=1,
-            held=1.25,
-            held_wide=1.5,
+            held=1.75,
+            held_wide=2.1,
         )
         return loop_cost(config, call.target, work, call.element_size, rows.total, columns)
 
@@ -1451,7 +1444,7 @@ def _plan_softcap(call: Call) -> Launch:
 
     def split_time(config: Config) -> float:
         work = Work(
-            reads=1, writes=0, flops=11.625, special=4.375, joins=2, held=1.25, held_wide=1.5
+            reads=1, writes=0, flops=11.625, special=4.375, joins=2, held=0.8125, held_wide=0.975
         )
         return split_cost(config, call.target, work, call.element_size, rows.total, columns)
 
@@ -1586,8 +1579,8 @@ def _plan_label_smoothing(call: Call) -> Launch:
             special=1.25,
             joins=2,
             ahead=1,
-            held=1.125,
-            held_wide=2.25,
+            held=1.575,
+            held_wide=3.15,
         )
         return loop_cost(config, call.target, work, call.element_size, rows.total, columns)
 
@@ -1595,7 +1588,7 @@ def _plan_label_smoothing(call: Call) -> Launch:
 
     def split_time(config: Config) -> float:
         work = Work(
-            reads=1, writes=0, flops=6.875, special=1.375, joins=4, held=1.125, held_wide=2.25
+            reads=1, writes=0, flops=6.875, special=1.375, joins=4, held=0.73125, held_wide=1.4625
         )
         return split_cost(config, call.target, work, call.element_size, rows.total, columns)
 
@@ -1739,8 +1732,8 @@ def _plan_label_smoothing_softcap(call: Call) -> Launch:
             special=4.25,
             joins=2,
             ahead=1,
-            held=1.625,
-            held_wide=2.25,
+            held=2.275,
+            held_wide=3.15,
         )
         return loop_cost(config, call.target, work, call.element_size, rows.total, columns)
 
@@ -1748,7 +1741,7 @@ def _plan_label_smoothing_softcap(call: Call) -> Launch:
 
     def split_time(config: Config) -> float:
         work = Work(
-            reads=1, writes=0, flops=12.875, special=4.375, joins=4, held=1.625, held_wide=2.25
+            reads=1, writes=0, flops=12.875, special=4.375, joins=4, held=1.05625, held_wide=1.4625
         )
         return split_cost(config, call.target, work, call.element_size, rows.total, columns)
 

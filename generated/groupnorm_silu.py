@@ -43,98 +43,121 @@ from ._runtime import (
 )
 
 _BLOCK_1 = (
-    Config(TILE=2048, num_warps=2),  # at most 32 B shared
-    Config(TILE=4096, num_warps=4),  # at most 64 B shared
+    Config(TILE=2048, num_warps=1),  # at most 16 B shared
+    Config(TILE=4096, num_warps=2),  # at most 32 B shared
+    Config(TILE=4096, num_warps=8),  # at most 32 B shared
+    Config(TILE=8192, num_warps=4),  # at most 64 B shared
+    Config(TILE=16384, num_warps=8),  # at most 128 B shared
+    Config(TILE=32768, num_warps=16),  # at most 256 B shared
+)
+_BLOCK_2 = (
+    Config(TILE=1024, num_warps=1),  # at most 16 B shared
+    Config(TILE=4096, num_warps=2),  # at most 64 B shared
     Config(TILE=4096, num_warps=8),  # at most 64 B shared
     Config(TILE=8192, num_warps=4),  # at most 128 B shared
     Config(TILE=16384, num_warps=8),  # at most 256 B shared
     Config(TILE=32768, num_warps=16),  # at most 512 B shared
 )
-_BLOCK_2 = (
-    Config(TILE=1024, num_warps=4),  # at most 64 B shared
-    Config(TILE=1024, num_warps=8),  # at most 64 B shared
-    Config(TILE=4096, num_warps=8),  # at most 256 B shared
-    Config(TILE=4096, num_warps=16),  # at most 256 B shared
-    Config(TILE=8192, num_warps=4),  # at most 512 B shared
-    Config(TILE=16384, num_warps=8),  # at most 1024 B shared
-)
 _BLOCK_3 = (
-    Config(TILE=1024, num_warps=1),  # at most 128 B shared
-    Config(TILE=1024, num_warps=4),  # at most 128 B shared
-    Config(TILE=1024, num_warps=8),  # at most 128 B shared
-    Config(TILE=4096, num_warps=4),  # at most 512 B shared
-    Config(TILE=4096, num_warps=8),  # at most 512 B shared
-    Config(TILE=8192, num_warps=8),  # at most 1024 B shared
+    Config(TILE=1024, num_warps=1),  # at most 32 B shared
+    Config(TILE=4096, num_warps=2),  # at most 128 B shared
+    Config(TILE=4096, num_warps=32),  # at most 128 B shared
+    Config(TILE=8192, num_warps=4),  # at most 256 B shared
+    Config(TILE=16384, num_warps=8),  # at most 512 B shared
+    Config(TILE=16384, num_warps=32),  # at most 512 B shared
 )
 _BLOCK_4 = (
-    Config(TILE=1024, num_warps=1),  # at most 8 B shared
-    Config(TILE=4096, num_warps=4),  # at most 32 B shared
+    Config(TILE=512, num_warps=1),  # at most 64 B shared
+    Config(TILE=1024, num_warps=1),  # at most 128 B shared
+    Config(TILE=4096, num_warps=4),  # at most 512 B shared
+    Config(TILE=4096, num_warps=32),  # at most 512 B shared
+    Config(TILE=8192, num_warps=8),  # at most 1024 B shared
+    Config(TILE=8192, num_warps=32),  # at most 1024 B shared
+)
+_BLOCK_5 = (
+    Config(TILE=4096, num_warps=1),  # at most 16 B shared
+    Config(TILE=4096, num_warps=8),  # at most 32 B shared
+    Config(TILE=8192, num_warps=2),  # at most 32 B shared
+    Config(TILE=16384, num_warps=4),  # at most 64 B shared
+    Config(TILE=32768, num_warps=8),  # at most 128 B shared
+    Config(TILE=32768, num_warps=16),  # at most 128 B shared
+)
+_BLOCK_6 = (
+    Config(TILE=4096, num_warps=2),  # at most 32 B shared
     Config(TILE=4096, num_warps=8),  # at most 32 B shared
     Config(TILE=8192, num_warps=2),  # at most 64 B shared
     Config(TILE=16384, num_warps=4),  # at most 128 B shared
     Config(TILE=32768, num_warps=8),  # at most 256 B shared
+    Config(TILE=32768, num_warps=16),  # at most 256 B shared
+)
+_BLOCK_7 = (
+    Config(TILE=1024, num_warps=1),  # at most 64 B shared
+    Config(TILE=4096, num_warps=2),  # at most 256 B shared
+    Config(TILE=4096, num_warps=8),  # at most 256 B shared
+    Config(TILE=8192, num_warps=4),  # at most 512 B shared
+    Config(TILE=16384, num_warps=8),  # at most 1024 B shared
+    Config(TILE=16384, num_warps=16),  # at most 1024 B shared
 )
 #: Whole rows in registers, TILE elements to a program; by architecture class and element size in bytes.
 BLOCK_CONFIGS = by_class(
-    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2), _BLOCK_1),
-    (("gfx90a", "gfx942", "gfx950"), (4,), _BLOCK_1),
-    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (4,), _BLOCK_2),
-    (("gfx90a", "gfx942", "gfx950"), (8,), _BLOCK_2),
-    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _BLOCK_3),
-    (("gfx90a", "gfx942", "gfx950"), (1, 2), _BLOCK_4),
+    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (1,), _BLOCK_1),
+    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (2,), _BLOCK_2),
+    (("gfx90a", "gfx942", "gfx950"), (4,), _BLOCK_2),
+    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (4,), _BLOCK_3),
+    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _BLOCK_4),
+    (("gfx90a", "gfx942", "gfx950"), (1,), _BLOCK_5),
+    (("gfx90a", "gfx942", "gfx950"), (2,), _BLOCK_6),
+    (("gfx90a", "gfx942", "gfx950"), (8,), _BLOCK_7),
 )
 
 _LOOP_1 = (
     Config(TILE=2048, num_warps=4),  # at most 2048 B shared
     Config(TILE=2048, num_warps=8),  # at most 2048 B shared
     Config(TILE=4096, num_warps=4),  # at most 4096 B shared
-    Config(TILE=4096, num_warps=8),  # at most 4096 B shared
+    Config(TILE=8192, num_warps=4),  # at most 8192 B shared
     Config(TILE=16384, num_warps=8),  # at most 16384 B shared
-    Config(TILE=32768, num_warps=16),  # at most 32768 B shared
+    Config(TILE=32768, num_warps=32),  # at most 32768 B shared
 )
 _LOOP_2 = (
-    Config(TILE=2048, num_warps=4),  # at most 1024 B shared
-    Config(TILE=2048, num_warps=8),  # at most 1024 B shared
-    Config(TILE=4096, num_warps=4),  # at most 2048 B shared
-    Config(TILE=8192, num_warps=4),  # at most 4096 B shared
-    Config(TILE=8192, num_warps=8),  # at most 4096 B shared
-    Config(TILE=32768, num_warps=16),  # at most 16384 B shared
+    Config(TILE=2048, num_warps=4),  # at most 8192 B shared
+    Config(TILE=2048, num_warps=8),  # at most 8192 B shared
+    Config(TILE=2048, num_warps=16),  # at most 8192 B shared
+    Config(TILE=8192, num_warps=8),  # at most 32768 B shared
+    Config(TILE=8192, num_warps=32),  # at most 32768 B shared
+    Config(TILE=16384, num_warps=32),  # at most 65536 B shared
 )
 _LOOP_3 = (
+    Config(TILE=8192, num_warps=4),  # at most 32768 B shared
+    Config(TILE=8192, num_warps=8),  # at most 32768 B shared
+    Config(TILE=16384, num_warps=8),  # at most 65536 B shared
+    Config(TILE=16384, num_warps=16),  # at most 65536 B shared
+    Config(TILE=32768, num_warps=8),  # at most 131072 B shared
+    Config(TILE=32768, num_warps=16),  # at most 131072 B shared
+)
+_LOOP_4 = (
     Config(TILE=2048, num_warps=4),  # at most 8192 B shared
     Config(TILE=2048, num_warps=8),  # at most 8192 B shared
     Config(TILE=2048, num_warps=16),  # at most 8192 B shared
     Config(TILE=4096, num_warps=4),  # at most 16384 B shared
-    Config(TILE=4096, num_warps=8),  # at most 16384 B shared
-    Config(TILE=16384, num_warps=8),  # at most 65536 B shared
-)
-_LOOP_4 = (
-    Config(TILE=2048, num_warps=4),  # at most 512 B shared
-    Config(TILE=4096, num_warps=4),  # at most 1024 B shared
-    Config(TILE=4096, num_warps=8),  # at most 1024 B shared
-    Config(TILE=8192, num_warps=8),  # at most 2048 B shared
-    Config(TILE=16384, num_warps=4),  # at most 4096 B shared
-    Config(TILE=32768, num_warps=8),  # at most 8192 B shared
+    Config(TILE=8192, num_warps=8),  # at most 32768 B shared
+    Config(TILE=16384, num_warps=16),  # at most 65536 B shared
 )
 _LOOP_5 = (
-    Config(TILE=4096, num_warps=4),  # at most 4096 B shared
-    Config(TILE=8192, num_warps=16),  # at most 8192 B shared
-    Config(TILE=16384, num_warps=4),  # at most 16384 B shared
-    Config(TILE=16384, num_warps=8),  # at most 16384 B shared
-    Config(TILE=16384, num_warps=16),  # at most 16384 B shared
-    Config(TILE=32768, num_warps=8),  # at most 32768 B shared
+    Config(TILE=2048, num_warps=4),  # at most 8192 B shared
+    Config(TILE=2048, num_warps=8),  # at most 8192 B shared
+    Config(TILE=4096, num_warps=4),  # at most 16384 B shared
+    Config(TILE=8192, num_warps=4),  # at most 32768 B shared
+    Config(TILE=16384, num_warps=4),  # at most 65536 B shared
+    Config(TILE=16384, num_warps=16),  # at most 65536 B shared
 )
 #: Sweeps over one row, TILE elements at a time; by architecture class and element size in bytes.
 LOOP_CONFIGS = by_class(
-    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 4), _LOOP_1),
-    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (2,), _LOOP_2),
-    (
-        ("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120", "gfx90a", "gfx942", "gfx950"),
-        (8,),
-        _LOOP_3,
-    ),
-    (("gfx90a", "gfx942", "gfx950"), (1,), _LOOP_4),
-    (("gfx90a", "gfx942", "gfx950"), (2, 4), _LOOP_5),
+    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2, 4), _LOOP_1),
+    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _LOOP_2),
+    (("gfx90a", "gfx942", "gfx950"), (1, 2, 4), _LOOP_3),
+    (("gfx950",), (8,), _LOOP_3),
+    (("gfx90a",), (8,), _LOOP_4),
+    (("gfx942",), (8,), _LOOP_5),
 )
 
 
@@ -552,8 +575,8 @@ def _plan(call: Call) -> Launch:
             rereads=2,
             joins=2,
             passes=3,
-            held=1.125,
-            held_wide=1.5,
+            held=0.73125,
+            held_wide=0.975,
         )
         return loop_cost(config, call.target, work, call.element_size, rows.total, columns)
 
@@ -568,8 +591,8 @@ def _plan(call: Call) -> Launch:
             rereads=1,
             joins=2,
             passes=2,
-            held=1.125,
-            held_wide=2,
+            held=0.73125,
+            held_wide=1.3,
         )
         return split_cost(config, call.target, work, call.element_size, rows.total, columns)
 

@@ -41,70 +41,66 @@ from ._runtime import (
 )
 
 _BLOCK_1 = (
-    Config(TILE=4096, num_warps=2),  # at most 256 B shared
-    Config(TILE=4096, num_warps=4),  # at most 256 B shared
-    Config(TILE=4096, num_warps=8),  # at most 256 B shared
-    Config(TILE=8192, num_warps=8),  # at most 512 B shared
-    Config(TILE=16384, num_warps=8),  # at most 1024 B shared
-    Config(TILE=32768, num_warps=16),  # at most 2048 B shared
+    Config(TILE=2048, num_warps=1),  # at most 64 B shared
+    Config(TILE=4096, num_warps=2),  # at most 128 B shared
+    Config(TILE=4096, num_warps=8),  # at most 128 B shared
+    Config(TILE=8192, num_warps=4),  # at most 256 B shared
+    Config(TILE=16384, num_warps=8),  # at most 512 B shared
+    Config(TILE=32768, num_warps=32),  # at most 1024 B shared
 )
 _BLOCK_2 = (
-    Config(TILE=1024, num_warps=4),  # at most 128 B shared
-    Config(TILE=1024, num_warps=8),  # at most 128 B shared
+    Config(TILE=1024, num_warps=1),  # at most 128 B shared
+    Config(TILE=4096, num_warps=2),  # at most 512 B shared
     Config(TILE=4096, num_warps=8),  # at most 512 B shared
-    Config(TILE=4096, num_warps=16),  # at most 512 B shared
     Config(TILE=8192, num_warps=4),  # at most 1024 B shared
     Config(TILE=16384, num_warps=8),  # at most 2048 B shared
+    Config(TILE=16384, num_warps=32),  # at most 2048 B shared
+)
+_BLOCK_3 = (
+    Config(TILE=512, num_warps=1),  # at most 32 B shared
+    Config(TILE=4096, num_warps=1),  # at most 256 B shared
+    Config(TILE=4096, num_warps=4),  # at most 256 B shared
+    Config(TILE=8192, num_warps=2),  # at most 512 B shared
+    Config(TILE=16384, num_warps=4),  # at most 1024 B shared
+    Config(TILE=32768, num_warps=8),  # at most 2048 B shared
 )
 #: Whole rows in registers, TILE elements to a program; by architecture class and element size in bytes.
 BLOCK_CONFIGS = by_class(
-    (
-        ("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120", "gfx90a", "gfx942", "gfx950"),
-        (1, 2, 4),
-        _BLOCK_1,
-    ),
-    (("gfx90a", "gfx942", "gfx950"), (8,), _BLOCK_1),
+    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2, 4), _BLOCK_1),
     (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _BLOCK_2),
+    (("gfx90a", "gfx942", "gfx950"), (1, 2, 4, 8), _BLOCK_3),
 )
 
 _LOOP_1 = (
-    Config(TILE=2048, num_warps=4),  # at most 2048 B shared
-    Config(TILE=2048, num_warps=8),  # at most 2048 B shared
-    Config(TILE=4096, num_warps=4),  # at most 4096 B shared
-    Config(TILE=8192, num_warps=8),  # at most 8192 B shared
-    Config(TILE=8192, num_warps=16),  # at most 8192 B shared
-    Config(TILE=32768, num_warps=16),  # at most 32768 B shared
+    Config(TILE=2048, num_warps=4),  # at most 8192 B shared
+    Config(TILE=2048, num_warps=8),  # at most 8192 B shared
+    Config(TILE=4096, num_warps=4),  # at most 16384 B shared
+    Config(TILE=4096, num_warps=8),  # at most 16384 B shared
+    Config(TILE=8192, num_warps=8),  # at most 32768 B shared
+    Config(TILE=16384, num_warps=8),  # at most 65536 B shared
 )
 _LOOP_2 = (
     Config(TILE=2048, num_warps=4),  # at most 8192 B shared
     Config(TILE=2048, num_warps=8),  # at most 8192 B shared
     Config(TILE=2048, num_warps=16),  # at most 8192 B shared
+    Config(TILE=2048, num_warps=32),  # at most 8192 B shared
     Config(TILE=4096, num_warps=4),  # at most 16384 B shared
-    Config(TILE=8192, num_warps=8),  # at most 32768 B shared
-    Config(TILE=16384, num_warps=8),  # at most 65536 B shared
+    Config(TILE=8192, num_warps=32),  # at most 32768 B shared
 )
 _LOOP_3 = (
-    Config(TILE=2048, num_warps=4),  # at most 1024 B shared
-    Config(TILE=4096, num_warps=4),  # at most 2048 B shared
-    Config(TILE=8192, num_warps=4),  # at most 4096 B shared
-    Config(TILE=16384, num_warps=4),  # at most 8192 B shared
-    Config(TILE=16384, num_warps=8),  # at most 8192 B shared
-    Config(TILE=32768, num_warps=8),  # at most 16384 B shared
+    Config(TILE=2048, num_warps=4),  # at most 2048 B shared
+    Config(TILE=4096, num_warps=4),  # at most 4096 B shared
+    Config(TILE=4096, num_warps=8),  # at most 4096 B shared
+    Config(TILE=8192, num_warps=4),  # at most 8192 B shared
+    Config(TILE=16384, num_warps=8),  # at most 16384 B shared
+    Config(TILE=32768, num_warps=16),  # at most 32768 B shared
 )
 #: Sweeps over one row, TILE elements at a time; by architecture class and element size in bytes.
 LOOP_CONFIGS = by_class(
-    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2), _LOOP_1),
-    (
-        ("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120", "gfx90a", "gfx942", "gfx950"),
-        (4,),
-        _LOOP_1,
-    ),
-    (
-        ("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120", "gfx90a", "gfx942", "gfx950"),
-        (8,),
-        _LOOP_2,
-    ),
-    (("gfx90a", "gfx942", "gfx950"), (1, 2), _LOOP_3),
+    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2, 4), _LOOP_1),
+    (("gfx90a", "gfx942", "gfx950"), (8,), _LOOP_1),
+    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _LOOP_2),
+    (("gfx90a", "gfx942", "gfx950"), (1, 2, 4), _LOOP_3),
 )
 
 
@@ -321,13 +317,15 @@ def _plan(call: Call) -> Launch:
     block = least(call, BLOCK_CONFIGS, block_time)
 
     def loop_time(config: Config) -> float:
-        work = Work(reads=1, writes=0, flops=5.125, special=1.25, joins=1, ahead=1, held_wide=1.5)
+        work = Work(
+            reads=1, writes=0, flops=5.125, special=1.25, joins=1, ahead=1, held=1.05, held_wide=2.1
+        )
         return loop_cost(config, call.target, work, call.element_size, rows.total, columns)
 
     loop = least(call, LOOP_CONFIGS, loop_time)
 
     def split_time(config: Config) -> float:
-        work = Work(reads=1, writes=0, flops=5.625, special=1.375, joins=2, held_wide=1.5)
+        work = Work(reads=1, writes=0, flops=5.625, special=1.375, joins=2)
         return split_cost(config, call.target, work, call.element_size, rows.total, columns)
 
     split = least(call, LOOP_CONFIGS, split_time)

@@ -42,67 +42,102 @@ from ._runtime import (
 )
 
 _BLOCK_1 = (
-    Config(TILE=512, num_warps=2),  # at most 2048 B shared
-    Config(TILE=1024, num_warps=1),  # at most 4096 B shared
-    Config(TILE=1024, num_warps=4),  # at most 4096 B shared
-    Config(TILE=4096, num_warps=4),  # at most 16384 B shared
-    Config(TILE=4096, num_warps=8),  # at most 16384 B shared
-    Config(TILE=8192, num_warps=8),  # at most 32768 B shared
+    Config(TILE=512, num_warps=1),  # at most 1024 B shared
+    Config(TILE=1024, num_warps=1),  # at most 2048 B shared
+    Config(TILE=4096, num_warps=4),  # at most 8192 B shared
+    Config(TILE=4096, num_warps=16),  # at most 8192 B shared
+    Config(TILE=8192, num_warps=8),  # at most 16384 B shared
+    Config(TILE=8192, num_warps=32),  # at most 16384 B shared
 )
 _BLOCK_2 = (
     Config(TILE=512, num_warps=1),  # at most 2048 B shared
     Config(TILE=512, num_warps=2),  # at most 2048 B shared
     Config(TILE=512, num_warps=4),  # at most 2048 B shared
-    Config(TILE=512, num_warps=8),  # at most 2048 B shared
     Config(TILE=1024, num_warps=2),  # at most 4096 B shared
     Config(TILE=4096, num_warps=8),  # at most 16384 B shared
+    Config(TILE=4096, num_warps=32),  # at most 16384 B shared
 )
 _BLOCK_3 = (
-    Config(TILE=1024, num_warps=2),  # at most 2048 B shared
-    Config(TILE=4096, num_warps=4),  # at most 8192 B shared
+    Config(TILE=1024, num_warps=1),  # at most 2048 B shared
+    Config(TILE=4096, num_warps=2),  # at most 8192 B shared
     Config(TILE=4096, num_warps=8),  # at most 8192 B shared
     Config(TILE=8192, num_warps=4),  # at most 16384 B shared
-    Config(TILE=8192, num_warps=8),  # at most 16384 B shared
     Config(TILE=16384, num_warps=8),  # at most 32768 B shared
+    Config(TILE=16384, num_warps=16),  # at most 32768 B shared
+)
+_BLOCK_4 = (
+    Config(TILE=512, num_warps=1),  # at most 2048 B shared
+    Config(TILE=1024, num_warps=1),  # at most 4096 B shared
+    Config(TILE=4096, num_warps=4),  # at most 16384 B shared
+    Config(TILE=4096, num_warps=16),  # at most 16384 B shared
+    Config(TILE=8192, num_warps=8),  # at most 32768 B shared
+    Config(TILE=8192, num_warps=16),  # at most 32768 B shared
 )
 #: Whole rows in registers, TILE elements to a program; by architecture class and element size in bytes.
 BLOCK_CONFIGS = by_class(
     (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2, 4), _BLOCK_1),
-    (("gfx90a", "gfx942", "gfx950"), (8,), _BLOCK_1),
     (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _BLOCK_2),
     (("gfx90a", "gfx942", "gfx950"), (1, 2, 4), _BLOCK_3),
+    (("gfx90a", "gfx942", "gfx950"), (8,), _BLOCK_4),
 )
 
 _LOOP_1 = (
-    Config(TILE=2048, num_warps=4),  # at most 8192 B shared
-    Config(TILE=2048, num_warps=8),  # at most 8192 B shared
-    Config(TILE=4096, num_warps=4),  # at most 16384 B shared
-    Config(TILE=4096, num_warps=8),  # at most 16384 B shared
-    Config(TILE=4096, num_warps=16),  # at most 16384 B shared
-    Config(TILE=8192, num_warps=8),  # at most 32768 B shared
+    Config(TILE=2048, num_warps=4),  # at most 1024 B shared
+    Config(TILE=2048, num_warps=8),  # at most 1024 B shared
+    Config(TILE=4096, num_warps=4),  # at most 2048 B shared
+    Config(TILE=8192, num_warps=8),  # at most 4096 B shared
+    Config(TILE=8192, num_warps=16),  # at most 4096 B shared
+    Config(TILE=16384, num_warps=32),  # at most 8192 B shared
 )
 _LOOP_2 = (
     Config(TILE=2048, num_warps=4),  # at most 8192 B shared
     Config(TILE=2048, num_warps=8),  # at most 8192 B shared
     Config(TILE=2048, num_warps=16),  # at most 8192 B shared
-    Config(TILE=2048, num_warps=32),  # at most 8192 B shared
-    Config(TILE=4096, num_warps=8),  # at most 16384 B shared
-    Config(TILE=4096, num_warps=16),  # at most 16384 B shared
+    Config(TILE=4096, num_warps=4),  # at most 16384 B shared
+    Config(TILE=8192, num_warps=4),  # at most 32768 B shared
+    Config(TILE=16384, num_warps=8),  # at most 65536 B shared
 )
 _LOOP_3 = (
+    Config(TILE=2048, num_warps=4),  # at most 8192 B shared
+    Config(TILE=2048, num_warps=8),  # at most 8192 B shared
+    Config(TILE=2048, num_warps=16),  # at most 8192 B shared
+    Config(TILE=2048, num_warps=32),  # at most 8192 B shared
+    Config(TILE=4096, num_warps=4),  # at most 16384 B shared
+    Config(TILE=8192, num_warps=8),  # at most 32768 B shared
+)
+_LOOP_4 = (
+    Config(TILE=2048, num_warps=4),  # at most 512 B shared
+    Config(TILE=4096, num_warps=4),  # at most 1024 B shared
+    Config(TILE=8192, num_warps=4),  # at most 2048 B shared
+    Config(TILE=16384, num_warps=8),  # at most 4096 B shared
+    Config(TILE=16384, num_warps=16),  # at most 4096 B shared
+    Config(TILE=32768, num_warps=16),  # at most 8192 B shared
+)
+_LOOP_5 = (
+    Config(TILE=2048, num_warps=4),  # at most 1024 B shared
+    Config(TILE=4096, num_warps=4),  # at most 2048 B shared
+    Config(TILE=8192, num_warps=16),  # at most 4096 B shared
+    Config(TILE=16384, num_warps=8),  # at most 8192 B shared
+    Config(TILE=16384, num_warps=16),  # at most 8192 B shared
+    Config(TILE=32768, num_warps=16),  # at most 16384 B shared
+)
+_LOOP_6 = (
     Config(TILE=2048, num_warps=4),  # at most 2048 B shared
+    Config(TILE=2048, num_warps=8),  # at most 2048 B shared
     Config(TILE=4096, num_warps=4),  # at most 4096 B shared
-    Config(TILE=4096, num_warps=8),  # at most 4096 B shared
-    Config(TILE=8192, num_warps=4),  # at most 8192 B shared
-    Config(TILE=8192, num_warps=8),  # at most 8192 B shared
-    Config(TILE=16384, num_warps=8),  # at most 16384 B shared
+    Config(TILE=8192, num_warps=16),  # at most 8192 B shared
+    Config(TILE=16384, num_warps=4),  # at most 16384 B shared
+    Config(TILE=32768, num_warps=8),  # at most 32768 B shared
 )
 #: Sweeps over one row, TILE elements at a time; by architecture class and element size in bytes.
 LOOP_CONFIGS = by_class(
-    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2, 4), _LOOP_1),
-    (("gfx90a", "gfx942", "gfx950"), (8,), _LOOP_1),
-    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _LOOP_2),
-    (("gfx90a", "gfx942", "gfx950"), (1, 2, 4), _LOOP_3),
+    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2), _LOOP_1),
+    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (4,), _LOOP_2),
+    (("gfx90a", "gfx942", "gfx950"), (8,), _LOOP_2),
+    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _LOOP_3),
+    (("gfx90a", "gfx942", "gfx950"), (1,), _LOOP_4),
+    (("gfx90a", "gfx942", "gfx950"), (2,), _LOOP_5),
+    (("gfx90a", "gfx942", "gfx950"), (4,), _LOOP_6),
 )
 
 
@@ -509,7 +544,7 @@ def _plan(call: Call) -> Launch:
 
     def loop_time(config: Config) -> float:
         work = Work(
-            reads=2, writes=2, flops=14.25, rereads=2, joins=1, passes=2, held=4, held_wide=5
+            reads=2, writes=2, flops=14.25, rereads=2, joins=1, passes=2, held=2.6, held_wide=3.25
         )
         return loop_cost(config, call.target, work, call.element_size, rows.total, columns)
 
@@ -524,8 +559,8 @@ def _plan(call: Call) -> Launch:
             rereads=2,
             joins=1,
             passes=2,
-            held=4,
-            held_wide=5,
+            held=2.6,
+            held_wide=3.25,
         )
         return split_cost(config, call.target, work, call.element_size, rows.total, columns)
 

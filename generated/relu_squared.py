@@ -35,74 +35,57 @@ from ._runtime import (
 
 _FLAT_1 = (
     Config(TILE=512, num_warps=2),  # 0 B shared
-    Config(TILE=1024, num_warps=2),  # 0 B shared
-    Config(TILE=2048, num_warps=2),  # 0 B shared
-    Config(TILE=2048, num_warps=4),  # 0 B shared
-    Config(TILE=4096, num_warps=4),  # 0 B shared
-    Config(TILE=4096, num_warps=8),  # 0 B shared
+    Config(TILE=1024, num_warps=4),  # 0 B shared
+    Config(TILE=2048, num_warps=8),  # 0 B shared
 )
 _FLAT_2 = (
-    Config(TILE=512, num_warps=1),  # 0 B shared
-    Config(TILE=512, num_warps=2),  # 0 B shared
-    Config(TILE=1024, num_warps=2),  # 0 B shared
-    Config(TILE=2048, num_warps=1),  # 0 B shared
-    Config(TILE=2048, num_warps=2),  # 0 B shared
-    Config(TILE=2048, num_warps=4),  # 0 B shared
+    Config(TILE=512, num_warps=4),  # 0 B shared
+    Config(TILE=1024, num_warps=8),  # 0 B shared
 )
 _FLAT_3 = (
+    Config(TILE=512, num_warps=8),  # 0 B shared
+)
+_FLAT_4 = (
     Config(TILE=512, num_warps=1),  # 0 B shared
-    Config(TILE=1024, num_warps=1),  # 0 B shared
     Config(TILE=1024, num_warps=2),  # 0 B shared
-    Config(TILE=2048, num_warps=1),  # 0 B shared
-    Config(TILE=2048, num_warps=2),  # 0 B shared
     Config(TILE=2048, num_warps=4),  # 0 B shared
+    Config(TILE=4096, num_warps=8),  # 0 B shared
 )
 #: Neighbouring elements of contiguous tensors, TILE to a program; by architecture class and element size in bytes.
 FLAT_CONFIGS = by_class(
-    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (1,), _FLAT_1),
-    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (2,), _FLAT_2),
-    (
-        ("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120", "gfx90a", "gfx942", "gfx950"),
-        (4, 8),
-        _FLAT_2,
-    ),
-    (("gfx90a", "gfx942", "gfx950"), (1, 2), _FLAT_3),
+    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2), _FLAT_1),
+    (("gfx90a", "gfx942", "gfx950"), (4,), _FLAT_1),
+    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (4,), _FLAT_2),
+    (("gfx90a", "gfx942", "gfx950"), (8,), _FLAT_2),
+    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _FLAT_3),
+    (("gfx90a", "gfx942", "gfx950"), (1, 2), _FLAT_4),
 )
 
 _TILED_1 = (
-    Config(TILE=512, num_warps=2),  # at most 2048 B shared
-    Config(TILE=1024, num_warps=2),  # at most 4096 B shared
-    Config(TILE=2048, num_warps=2),  # at most 8192 B shared
-    Config(TILE=2048, num_warps=4),  # at most 8192 B shared
-    Config(TILE=4096, num_warps=4),  # at most 16384 B shared
-    Config(TILE=4096, num_warps=8),  # at most 16384 B shared
-)
-_TILED_2 = (
-    Config(TILE=512, num_warps=1),  # at most 4096 B shared
-    Config(TILE=512, num_warps=2),  # at most 4096 B shared
+    Config(TILE=1024, num_warps=1),  # at most 8192 B shared
     Config(TILE=1024, num_warps=2),  # at most 8192 B shared
+    Config(TILE=1024, num_warps=4),  # at most 8192 B shared
     Config(TILE=2048, num_warps=1),  # at most 16384 B shared
     Config(TILE=2048, num_warps=2),  # at most 16384 B shared
     Config(TILE=2048, num_warps=4),  # at most 16384 B shared
 )
-_TILED_3 = (
-    Config(TILE=512, num_warps=1),  # at most 2048 B shared
+_TILED_2 = (
     Config(TILE=1024, num_warps=1),  # at most 4096 B shared
     Config(TILE=1024, num_warps=2),  # at most 4096 B shared
     Config(TILE=2048, num_warps=1),  # at most 8192 B shared
     Config(TILE=2048, num_warps=2),  # at most 8192 B shared
     Config(TILE=2048, num_warps=4),  # at most 8192 B shared
+    Config(TILE=4096, num_warps=1),  # at most 16384 B shared
 )
 #: Tiles of TILE elements over strided axes; by architecture class and element size in bytes.
 TILED_CONFIGS = by_class(
-    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (1,), _TILED_1),
-    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (2,), _TILED_2),
+    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2), _TILED_1),
     (
         ("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120", "gfx90a", "gfx942", "gfx950"),
         (4, 8),
-        _TILED_2,
+        _TILED_1,
     ),
-    (("gfx90a", "gfx942", "gfx950"), (1, 2), _TILED_3),
+    (("gfx90a", "gfx942", "gfx950"), (1, 2), _TILED_2),
 )
 
 
