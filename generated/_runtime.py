@@ -2827,11 +2827,11 @@ def positions(device: torch.device, *sizes: int) -> torch.Tensor:
 
 # --- Predicted times. Constants are seconds and bytes of an H200, from the probes in each line.
 
-#: Each step of a program, from its loads to its stores: latency of memory, part of it hidden.
+#: Each step of a program, from its loads to its stores: fitted to all sweeps.
 LATENCY: Final = 0.5e-6
-#: What each warp but the first adds to a join of a row: the last one had to wait for its turn.
-#: From 16 warps on it grows no more (layernorm of 8192 columns: 4 warps 0.96 of copy, 16 only 0.73).
-JOIN, JOINED = 0.06e-6, 16
+#: What each warp but the first adds to a join of a row: the last one had to wait for its turn
+#: (layernorm of 8192 columns: with 4 warps 0.96 of copy, with 16 only 0.73).
+JOIN: Final = 0.06e-6
 #: How much less it is without other programs on the SM (a guess).
 ALONE: Final = 0.95
 #: An SM starts no more than one program in this time (gelu in tiles of 512: 81 ns).
@@ -2841,7 +2841,7 @@ LAUNCH: Final = 2e-6
 #: Registers of a thread besides its share of the tile: addresses, sizes, statistics.
 OWN_REGISTERS: Final = 12
 #: What the compiler keeps besides the live values, as a share of them. With both, most compiled
-#: kernels lie between 0.6 and 1.1 of the prediction (sweeps from 0.5).
+#: kernels of whole rows lie between 0.6 and 1.1 of the prediction.
 SPARE: Final = 1.15
 #: Registers that an instruction can name.
 MOST_REGISTERS: Final = 255
@@ -2855,8 +2855,9 @@ ISSUE: Final = 2
 OVERHEAD: Final = 1
 #: How much deeper a block loaded ahead makes the loads in flight.
 AHEAD: Final = 0.25
-#: Rows in flight on an SM, in its shared memory (which is L1 as well): above the first share some
-#: are read again from L2, at the second all (32000 columns: 2 rows 1.00 of the best time, 5 1.24).
+#: Rows in flight on an SM, in units of its shared memory (which is L1 as well; on AMD a guess):
+#: above the first share some are read again from L2, at the second all (softmax of 32000 columns:
+#: 2 rows in flight 1.00 of the best time, 5 rows 1.24).
 L1_KEEPS, L1_MISSES = 0.25, 2.0
 #: Rate of the L2 cache, in that of memory.
 L2_RATE: Final = 2.0
@@ -2878,7 +2879,7 @@ class Work(NamedTuple):
 
     Attributes:
         reads: tensors read from memory, in elements of the op's widest float.
-        rereads: those read again by later passes, from L2 where the row still is there.
+        rereads: those read again by later passes, from L1 or L2 where the row still is there.
         writes: tensors written.
         flops: operations on floats.
         special: of them, those of the special-function unit.
@@ -2941,7 +2942,7 @@ def run_time(
     lanes = target.peak["f32"] / sms / 2
     here = share(programs, resident, sms)
     issue = ISSUE * (flops + special) / lanes / warps
-    join = JOIN * (min(warps, JOINED) - 1) * (1 - ALONE / here)
+    join = JOIN * (warps - 1) * (1 - ALONE / here)
     waiting = LATENCY * steps + issue / here + join * joins
     transfer = max(1.0, moved) / rate
     asked = here * (1 + AHEAD * ahead) * transfer / (transfer + waiting)

@@ -55,7 +55,7 @@ _BLOCK_2 = (
     Config(TILE=512, num_warps=1),  # at most 2048 B shared
     Config(TILE=1024, num_warps=1),  # at most 4096 B shared
     Config(TILE=4096, num_warps=4),  # at most 16384 B shared
-    Config(TILE=4096, num_warps=32),  # at most 16384 B shared
+    Config(TILE=4096, num_warps=8),  # at most 16384 B shared
     Config(TILE=8192, num_warps=8),  # at most 32768 B shared
     Config(TILE=8192, num_warps=16),  # at most 32768 B shared
 )
@@ -87,8 +87,8 @@ _LOOP_2 = (
     Config(TILE=2048, num_warps=4),  # at most 8192 B shared
     Config(TILE=2048, num_warps=8),  # at most 8192 B shared
     Config(TILE=2048, num_warps=16),  # at most 8192 B shared
+    Config(TILE=2048, num_warps=32),  # at most 8192 B shared
     Config(TILE=4096, num_warps=8),  # at most 16384 B shared
-    Config(TILE=4096, num_warps=32),  # at most 16384 B shared
     Config(TILE=8192, num_warps=32),  # at most 32768 B shared
 )
 _LOOP_3 = (

@@ -52,9 +52,9 @@ _BLOCK_2 = (
     Config(TILE=512, num_warps=1),  # at most 2048 B shared
     Config(TILE=1024, num_warps=1),  # at most 4096 B shared
     Config(TILE=4096, num_warps=4),  # at most 16384 B shared
-    Config(TILE=4096, num_warps=32),  # at most 16384 B shared
+    Config(TILE=4096, num_warps=16),  # at most 16384 B shared
     Config(TILE=8192, num_warps=8),  # at most 32768 B shared
-    Config(TILE=8192, num_warps=32),  # at most 32768 B shared
+    Config(TILE=8192, num_warps=16),  # at most 32768 B shared
 )
 _BLOCK_3 = (
     Config(TILE=4096, num_warps=1),  # at most 8192 B shared

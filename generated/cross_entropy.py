@@ -53,23 +53,23 @@ _BLOCK_1 = (
     Config(TILE=1024, num_warps=1),  # at most 16 B shared
     Config(TILE=4096, num_warps=2),  # at most 64 B shared
     Config(TILE=4096, num_warps=8),  # at most 64 B shared
-    Config(TILE=32768, num_warps=32),  # at most 512 B shared
+    Config(TILE=32768, num_warps=16),  # at most 512 B shared
 )
 _BLOCK_2 = (
     Config(TILE=1024, num_warps=1),  # at most 32 B shared
     Config(TILE=4096, num_warps=2),  # at most 128 B shared
-    Config(TILE=4096, num_warps=32),  # at most 128 B shared
+    Config(TILE=4096, num_warps=8),  # at most 128 B shared
     Config(TILE=8192, num_warps=4),  # at most 256 B shared
     Config(TILE=16384, num_warps=8),  # at most 512 B shared
-    Config(TILE=32768, num_warps=32),  # at most 1024 B shared
+    Config(TILE=32768, num_warps=16),  # at most 1024 B shared
 )
 _BLOCK_3 = (
     Config(TILE=1024, num_warps=1),  # at most 128 B shared
     Config(TILE=4096, num_warps=2),  # at most 512 B shared
-    Config(TILE=4096, num_warps=32),  # at most 512 B shared
+    Config(TILE=4096, num_warps=8),  # at most 512 B shared
     Config(TILE=8192, num_warps=4),  # at most 1024 B shared
     Config(TILE=16384, num_warps=8),  # at most 2048 B shared
-    Config(TILE=16384, num_warps=32),  # at most 2048 B shared
+    Config(TILE=16384, num_warps=16),  # at most 2048 B shared
 )
 _BLOCK_4 = (
     Config(TILE=512, num_warps=1),  # at most 32 B shared

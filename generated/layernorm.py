@@ -47,23 +47,23 @@ _BLOCK_1 = (
     Config(TILE=4096, num_warps=8),  # at most 8192 B shared
     Config(TILE=8192, num_warps=4),  # at most 16384 B shared
     Config(TILE=16384, num_warps=8),  # at most 32768 B shared
-    Config(TILE=16384, num_warps=32),  # at most 32768 B shared
+    Config(TILE=16384, num_warps=16),  # at most 32768 B shared
 )
 _BLOCK_2 = (
-    Config(TILE=1024, num_warps=1),  # at most 2048 B shared
-    Config(TILE=4096, num_warps=2),  # at most 8192 B shared
-    Config(TILE=4096, num_warps=8),  # at most 8192 B shared
-    Config(TILE=8192, num_warps=4),  # at most 16384 B shared
-    Config(TILE=16384, num_warps=8),  # at most 32768 B shared
-    Config(TILE=16384, num_warps=32),  # at most 32768 B shared
+    Config(TILE=1024, num_warps=1),  # at most 4096 B shared
+    Config(TILE=4096, num_warps=2),  # at most 16384 B shared
+    Config(TILE=4096, num_warps=8),  # at most 16384 B shared
+    Config(TILE=8192, num_warps=4),  # at most 32768 B shared
+    Config(TILE=16384, num_warps=8),  # at most 65536 B shared
+    Config(TILE=16384, num_warps=16),  # at most 65536 B shared
 )
 _BLOCK_3 = (
     Config(TILE=512, num_warps=1),  # at most 2048 B shared
+    Config(TILE=512, num_warps=2),  # at most 2048 B shared
     Config(TILE=1024, num_warps=1),  # at most 4096 B shared
     Config(TILE=4096, num_warps=4),  # at most 16384 B shared
     Config(TILE=4096, num_warps=8),  # at most 16384 B shared
     Config(TILE=8192, num_warps=8),  # at most 32768 B shared
-    Config(TILE=8192, num_warps=32),  # at most 32768 B shared
 )
 _BLOCK_4 = (
     Config(TILE=4096, num_warps=1),  # at most 8192 B shared
@@ -73,21 +73,13 @@ _BLOCK_4 = (
     Config(TILE=32768, num_warps=8),  # at most 65536 B shared
     Config(TILE=32768, num_warps=16),  # at most 65536 B shared
 )
-_BLOCK_5 = (
-    Config(TILE=1024, num_warps=1),  # at most 4096 B shared
-    Config(TILE=4096, num_warps=2),  # at most 16384 B shared
-    Config(TILE=4096, num_warps=8),  # at most 16384 B shared
-    Config(TILE=8192, num_warps=4),  # at most 32768 B shared
-    Config(TILE=16384, num_warps=8),  # at most 65536 B shared
-    Config(TILE=16384, num_warps=16),  # at most 65536 B shared
-)
 #: Whole rows in registers, TILE elements to a program; by architecture class and element size in bytes.
 BLOCK_CONFIGS = by_class(
     (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (1,), _BLOCK_1),
     (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (2, 4), _BLOCK_2),
+    (("gfx90a", "gfx942", "gfx950"), (8,), _BLOCK_2),
     (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _BLOCK_3),
     (("gfx90a", "gfx942", "gfx950"), (1, 2, 4), _BLOCK_4),
-    (("gfx90a", "gfx942", "gfx950"), (8,), _BLOCK_5),
 )
 
 _LOOP_1 = (

@@ -42,15 +42,15 @@ _BLOCK_1 = (
     Config(TILE=4096, num_warps=8),  # at most 64 B shared
     Config(TILE=8192, num_warps=4),  # at most 128 B shared
     Config(TILE=16384, num_warps=8),  # at most 256 B shared
-    Config(TILE=32768, num_warps=32),  # at most 512 B shared
+    Config(TILE=32768, num_warps=16),  # at most 512 B shared
 )
 _BLOCK_2 = (
-    Config(TILE=1024, num_warps=1),  # at most 32 B shared
-    Config(TILE=4096, num_warps=2),  # at most 128 B shared
-    Config(TILE=4096, num_warps=8),  # at most 128 B shared
-    Config(TILE=8192, num_warps=4),  # at most 256 B shared
-    Config(TILE=16384, num_warps=8),  # at most 512 B shared
-    Config(TILE=16384, num_warps=32),  # at most 512 B shared
+    Config(TILE=1024, num_warps=1),  # at most 64 B shared
+    Config(TILE=4096, num_warps=2),  # at most 256 B shared
+    Config(TILE=4096, num_warps=8),  # at most 256 B shared
+    Config(TILE=8192, num_warps=4),  # at most 512 B shared
+    Config(TILE=16384, num_warps=8),  # at most 1024 B shared
+    Config(TILE=16384, num_warps=16),  # at most 1024 B shared
 )
 _BLOCK_3 = (
     Config(TILE=512, num_warps=1),  # at most 64 B shared
@@ -60,29 +60,17 @@ _BLOCK_3 = (
     Config(TILE=4096, num_warps=8),  # at most 512 B shared
     Config(TILE=8192, num_warps=8),  # at most 1024 B shared
 )
-_BLOCK_4 = (
-    Config(TILE=4096, num_warps=1),  # at most 64 B shared
-    Config(TILE=4096, num_warps=2),  # at most 64 B shared
-    Config(TILE=4096, num_warps=4),  # at most 64 B shared
-    Config(TILE=8192, num_warps=2),  # at most 128 B shared
-    Config(TILE=16384, num_warps=4),  # at most 256 B shared
-    Config(TILE=32768, num_warps=8),  # at most 512 B shared
-)
-_BLOCK_5 = (
-    Config(TILE=512, num_warps=1),  # at most 32 B shared
-    Config(TILE=1024, num_warps=1),  # at most 64 B shared
-    Config(TILE=4096, num_warps=2),  # at most 256 B shared
-    Config(TILE=4096, num_warps=4),  # at most 256 B shared
-    Config(TILE=8192, num_warps=4),  # at most 512 B shared
-    Config(TILE=16384, num_warps=8),  # at most 1024 B shared
-)
 #: Whole rows in registers, TILE elements to a program; by architecture class and element size in bytes.
 BLOCK_CONFIGS = by_class(
-    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2), _BLOCK_1),
+    (
+        ("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120", "gfx90a", "gfx942", "gfx950"),
+        (1, 2),
+        _BLOCK_1,
+    ),
+    (("gfx90a", "gfx942", "gfx950"), (4,), _BLOCK_1),
     (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (4,), _BLOCK_2),
+    (("gfx90a", "gfx942", "gfx950"), (8,), _BLOCK_2),
     (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _BLOCK_3),
-    (("gfx90a", "gfx942", "gfx950"), (1, 2, 4), _BLOCK_4),
-    (("gfx90a", "gfx942", "gfx950"), (8,), _BLOCK_5),
 )
 
 _LOOP_1 = (
