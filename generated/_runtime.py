@@ -2128,7 +2128,9 @@ class Op:
         chosen = self._variant_key(inputs, params)
         variant = self.variants[chosen]
         call: ReferenceCall | KernelCall
-        if self._runs_reference(backend, inputs):
+        # Kernels walk over all outputs together: where one is empty, they would write no other.
+        partly_empty = len({0 in layout.shape for layout in layouts}) > 1
+        if partly_empty or self._runs_reference(backend, inputs):
             call = ReferenceCall(self, variant.reference, layouts)
             results = call(inputs, pointers, params, outs)
         else:
@@ -2248,6 +2250,15 @@ def scalar(x, FLOAT: tl.constexpr):
         return tl.full((), x, tl.int64).to(tl.float64, bitcast=True)
     else:
         return tl.full((), x, FLOAT)
+
+
+@triton.jit
+def at_least_32(x):
+    """Return integers in at least 32 bits, as arithmetic on them is done."""
+    if x.dtype.primitive_bitwidth < 32:
+        return x.to(tl.int32)
+    else:
+        return x
 
 
 @triton.jit
@@ -2734,7 +2745,11 @@ def moments_join(mean, spread, count):
 def floor_divide(a, b):
     """Return the quotient rounded down, as Python does; Triton's integers round to zero."""
     if (a * b).dtype.is_floating():
-        return tl.floor(a / b)
+        rest = a % b
+        quotient = (a - rest) / b
+        quotient = tl.where((rest != 0.0) & ((b < 0.0) != (rest < 0.0)), quotient - 1.0, quotient)
+        whole = tl.floor(quotient)
+        return tl.where(quotient - whole > 0.5, whole + 1.0, whole)
     else:
         quotient = a // b
         return tl.where((a % b != 0) & ((a < 0) != (b < 0)), quotient - 1, quotient)
@@ -2744,7 +2759,8 @@ def floor_divide(a, b):
 def floor_mod(a, b):
     """Return the remainder with the sign of b, as Python does."""
     if (a * b).dtype.is_floating():
-        return a - tl.floor(a / b) * b
+        rest = a % b
+        return tl.where((rest != 0.0) & ((b < 0.0) != (rest < 0.0)), rest + b, rest)
     else:
         rest = a % b
         return tl.where((rest != 0) & ((rest < 0) != (b < 0)), rest + b, rest)
@@ -2772,6 +2788,11 @@ def widen(x: torch.Tensor, compute: torch.dtype | None) -> torch.Tensor:
     return x if compute is None else x.to(compute)
 
 
+def at_least_int32(x: torch.Tensor) -> torch.Tensor:
+    """Return integers in at least 32 bits, as arithmetic on them is done."""
+    return x.int() if x.dtype.itemsize < 4 else x
+
+
 def convert(x: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
     """Return ``x`` in a storage type: floats saturate into integers (truncated) and fp8."""
     if not x.dtype.is_floating_point:
@@ -2791,8 +2812,9 @@ def convert(x: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
 
 
 def scalar_tensor(value: Any, device: torch.device, compute: torch.dtype | None) -> torch.Tensor:
-    """Return a number as a tensor of the type of arithmetic; a truth value stays one."""
-    dtype = torch.bool if isinstance(value, bool) else compute or torch.float32
+    """Return a number as a tensor of the type of arithmetic; truth values and integers stay so."""
+    kinds = {bool: torch.bool, int: torch.int64}
+    dtype = kinds.get(type(value)) or compute or torch.float32
     return torch.tensor(value, dtype=dtype, device=device)
 
 

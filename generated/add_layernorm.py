@@ -2,7 +2,7 @@
 
 y normalises the unrounded sum; h is that sum as it is stored, rounded.
 
-Built by tilegen 0.1.0 from specs/add_layernorm.py (spec f5dda980, templates 5d89bbc9).
+Built by tilegen 0.1.0 from specs/add_layernorm.py (spec f5dda980, templates 31f21757).
 Rebuild with `tilegen build`; edits are overwritten.
 
 Traffic: 4*M*N*e + N*e bytes (e: bytes of an element)
@@ -163,7 +163,7 @@ def _add_layernorm_block(
 ):
     """A program holds BLOCK_M whole rows in registers."""
     rows = tl.program_id(0).to(INT) * BLOCK_M + tl.arange(0, BLOCK_M)[:, None]
-    cols = tl.arange(0, BLOCK_N)[None, :]
+    cols = tl.arange(0, BLOCK_N)[None, :].to(INT)
     in_cols = below(cols, N, EVEN_N)
     in_rows = below(rows, M, EVEN_M)
     row_2 = rows % ROWS_2
@@ -191,7 +191,6 @@ def _add_layernorm_block(
     h = x + residual
     # y = (h - mean(h)) * rstd * weight
     row_sum = tl.sum(h, axis=1, keep_dims=True)
-    rounded = tl.cast(N, FLOAT)
     row_mean = row_sum / N
     centred = h - row_mean
     row_sum_2 = tl.sum(tl.where(in_cols, centred * centred, 0.0), axis=1, keep_dims=True)
@@ -354,7 +353,6 @@ def _add_layernorm_partial(
     residual_row_1,
     residual_row_2,
     residual_col,
-    eps,
     LANES: tl.constexpr,
     VECTOR: tl.constexpr,
     EVEN: tl.constexpr,
@@ -364,7 +362,7 @@ def _add_layernorm_partial(
     FLOAT: tl.constexpr,
 ):
     """A program reduces one chunk of a row to its partial states."""
-    split = tl.program_id(0) % SPLITS
+    split = (tl.program_id(0) % SPLITS).to(INT)
     rows = (tl.program_id(0) // SPLITS).to(INT) + tl.arange(0, 1)[:, None]
     stop = tl.minimum((split + 1) * CHUNK, N)
     lane = (tl.arange(0, LANES)[:, None] * VECTOR + tl.arange(0, VECTOR)[None, :]).to(INT)
@@ -375,8 +373,6 @@ def _add_layernorm_partial(
     residual_rows = (
         residual_ptr + row_0 * residual_row_0 + row_1 * residual_row_1 + row_2 * residual_row_2
     )
-
-    eps = scalar(eps, FLOAT)
 
     shift = tl.full((LANES, 1), 0.0, FLOAT)
     total = tl.full((LANES, 1), 0.0, FLOAT)
@@ -447,10 +443,9 @@ def _add_layernorm_finish(
     FLOAT: tl.constexpr,
 ):
     """A program joins the partial states of a row, then goes over one chunk of it."""
-    split = tl.program_id(0) % SPLITS
+    split = (tl.program_id(0) % SPLITS).to(INT)
     rows = (tl.program_id(0) // SPLITS).to(INT) + tl.arange(0, 1)[:, None]
     stop = tl.minimum((split + 1) * CHUNK, N)
-    leads = rows * 0 + split == 0
     lane = (tl.arange(0, LANES)[:, None] * VECTOR + tl.arange(0, VECTOR)[None, :]).to(INT)
     row_2 = rows % ROWS_2
     row_1 = rows // ROWS_2 % ROWS_1
@@ -537,7 +532,7 @@ def _add_layernorm_bias_block(
 ):
     """A program holds BLOCK_M whole rows in registers."""
     rows = tl.program_id(0).to(INT) * BLOCK_M + tl.arange(0, BLOCK_M)[:, None]
-    cols = tl.arange(0, BLOCK_N)[None, :]
+    cols = tl.arange(0, BLOCK_N)[None, :].to(INT)
     in_cols = below(cols, N, EVEN_N)
     in_rows = below(rows, M, EVEN_M)
     row_2 = rows % ROWS_2
@@ -565,7 +560,6 @@ def _add_layernorm_bias_block(
     h = x + residual
     # y = (h - mean(h)) * rstd * weight
     row_sum = tl.sum(h, axis=1, keep_dims=True)
-    rounded = tl.cast(N, FLOAT)
     row_mean = row_sum / N
     centred = h - row_mean
     row_sum_2 = tl.sum(tl.where(in_cols, centred * centred, 0.0), axis=1, keep_dims=True)
@@ -740,7 +734,6 @@ def _add_layernorm_bias_partial(
     residual_row_1,
     residual_row_2,
     residual_col,
-    eps,
     LANES: tl.constexpr,
     VECTOR: tl.constexpr,
     EVEN: tl.constexpr,
@@ -750,7 +743,7 @@ def _add_layernorm_bias_partial(
     FLOAT: tl.constexpr,
 ):
     """A program reduces one chunk of a row to its partial states."""
-    split = tl.program_id(0) % SPLITS
+    split = (tl.program_id(0) % SPLITS).to(INT)
     rows = (tl.program_id(0) // SPLITS).to(INT) + tl.arange(0, 1)[:, None]
     stop = tl.minimum((split + 1) * CHUNK, N)
     lane = (tl.arange(0, LANES)[:, None] * VECTOR + tl.arange(0, VECTOR)[None, :]).to(INT)
@@ -761,8 +754,6 @@ def _add_layernorm_bias_partial(
     residual_rows = (
         residual_ptr + row_0 * residual_row_0 + row_1 * residual_row_1 + row_2 * residual_row_2
     )
-
-    eps = scalar(eps, FLOAT)
 
     shift = tl.full((LANES, 1), 0.0, FLOAT)
     total = tl.full((LANES, 1), 0.0, FLOAT)
@@ -835,10 +826,9 @@ def _add_layernorm_bias_finish(
     FLOAT: tl.constexpr,
 ):
     """A program joins the partial states of a row, then goes over one chunk of it."""
-    split = tl.program_id(0) % SPLITS
+    split = (tl.program_id(0) % SPLITS).to(INT)
     rows = (tl.program_id(0) // SPLITS).to(INT) + tl.arange(0, 1)[:, None]
     stop = tl.minimum((split + 1) * CHUNK, N)
-    leads = rows * 0 + split == 0
     lane = (tl.arange(0, LANES)[:, None] * VECTOR + tl.arange(0, VECTOR)[None, :]).to(INT)
     row_2 = rows % ROWS_2
     row_1 = rows // ROWS_2 % ROWS_1
@@ -931,7 +921,7 @@ def _plan(call: Call) -> Launch:
         lanes = {
             "LANES": config["TILE"] // vector,
             "VECTOR": vector,
-            "EVEN": columns % config["TILE"] == 0,
+            "EVEN": columns > 0 and columns % config["TILE"] == 0,
         }
         return Launch(
             Step(
@@ -947,7 +937,6 @@ def _plan(call: Call) -> Launch:
                     *rows.strides("residual"),
                     cols.strides("residual")[0],
                 ),
-                params=("eps",),
                 constants={**lanes, "SPLITS": splits, "CHUNK": chunk},
                 config=config,
             ),
@@ -1032,7 +1021,7 @@ def _plan(call: Call) -> Launch:
     lanes = {
         "LANES": config["TILE"] // vector,
         "VECTOR": vector,
-        "EVEN": columns % config["TILE"] == 0,
+        "EVEN": columns > 0 and columns % config["TILE"] == 0,
     }
     return Launch(
         Step(
@@ -1103,7 +1092,7 @@ def _plan_bias(call: Call) -> Launch:
         lanes = {
             "LANES": config["TILE"] // vector,
             "VECTOR": vector,
-            "EVEN": columns % config["TILE"] == 0,
+            "EVEN": columns > 0 and columns % config["TILE"] == 0,
         }
         return Launch(
             Step(
@@ -1119,7 +1108,6 @@ def _plan_bias(call: Call) -> Launch:
                     *rows.strides("residual"),
                     cols.strides("residual")[0],
                 ),
-                params=("eps",),
                 constants={**lanes, "SPLITS": splits, "CHUNK": chunk},
                 config=config,
             ),
@@ -1207,7 +1195,7 @@ def _plan_bias(call: Call) -> Launch:
     lanes = {
         "LANES": config["TILE"] // vector,
         "VECTOR": vector,
-        "EVEN": columns % config["TILE"] == 0,
+        "EVEN": columns > 0 and columns % config["TILE"] == 0,
     }
     return Launch(
         Step(

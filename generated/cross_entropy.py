@@ -2,7 +2,7 @@
 
 A row with the label ignore_index costs 0; softcap is Gemma 2's (arXiv:2408.00118).
 
-Built by tilegen 0.1.0 from specs/cross_entropy.py (spec 42770796, templates 5d89bbc9).
+Built by tilegen 0.1.0 from specs/cross_entropy.py (spec 42770796, templates 31f21757).
 Rebuild with `tilegen build`; edits are overwritten.
 
 Traffic: M*V*e + M*i + 8*M bytes (e: bytes of an element, i: bytes of an index)
@@ -154,7 +154,7 @@ def _cross_entropy_block(
 ):
     """A program holds BLOCK_M whole rows in registers."""
     rows = tl.program_id(0).to(INT) * BLOCK_M + tl.arange(0, BLOCK_M)[:, None]
-    cols = tl.arange(0, BLOCK_N)[None, :]
+    cols = tl.arange(0, BLOCK_N)[None, :].to(INT)
     in_cols = below(cols, V, EVEN_N)
     in_rows = below(rows, M, EVEN_M)
     row_2 = rows % ROWS_2
@@ -180,7 +180,7 @@ def _cross_entropy_block(
     row_total = tl.sum(exp(logits - row_top), axis=1, keep_dims=True)
     lse = tl.where(row_top == float("inf"), row_top, row_top + tl.log(row_total))
     label = tl.load(
-        logits_rows + target * logits_stride_V,
+        logits_rows + tl.cast(target, INT) * logits_stride_V,
         mask=in_rows & ((target >= 0) & (target < V)),
         other=0.0,
         eviction_policy="evict_last",
@@ -238,7 +238,9 @@ def _cross_entropy_loop(
 
     target = tl.load(target_rows)
     label = tl.load(
-        logits_rows + target * logits_stride_V, mask=((target >= 0) & (target < V)), other=0.0
+        logits_rows + tl.cast(target, INT) * logits_stride_V,
+        mask=((target >= 0) & (target < V)),
+        other=0.0,
     ).to(FLOAT)
 
     top = tl.full((LANES, 1), -3.4028234663852886e38, FLOAT)
@@ -283,8 +285,6 @@ def _cross_entropy_partial(
     logits_row_1,
     logits_row_2,
     logits_col,
-    ignore_index,
-    z_loss,
     LANES: tl.constexpr,
     VECTOR: tl.constexpr,
     EVEN: tl.constexpr,
@@ -294,7 +294,7 @@ def _cross_entropy_partial(
     FLOAT: tl.constexpr,
 ):
     """A program reduces one chunk of a row to its partial states."""
-    split = tl.program_id(0) % SPLITS
+    split = (tl.program_id(0) % SPLITS).to(INT)
     rows = (tl.program_id(0) // SPLITS).to(INT) + tl.arange(0, 1)[:, None]
     stop = tl.minimum((split + 1) * CHUNK, V)
     lane = (tl.arange(0, LANES)[:, None] * VECTOR + tl.arange(0, VECTOR)[None, :]).to(INT)
@@ -302,8 +302,6 @@ def _cross_entropy_partial(
     row_1 = rows // ROWS_2 % ROWS_1
     row_0 = rows // ROWS_2 // ROWS_1
     logits_rows = logits_ptr + row_0 * logits_row_0 + row_1 * logits_row_1 + row_2 * logits_row_2
-
-    z_loss = scalar(z_loss, FLOAT)
 
     top = tl.full((LANES, 1), -3.4028234663852886e38, FLOAT)
     total = tl.full((LANES, 1), 0.0, FLOAT)
@@ -377,7 +375,9 @@ def _cross_entropy_finish(
     # lse = logsumexp(logits)
     lse = tl.where(row_top == float("inf"), row_top, row_top + tl.log(row_total))
     label = tl.load(
-        logits_rows + target * logits_stride_V, mask=((target >= 0) & (target < V)), other=0.0
+        logits_rows + tl.cast(target, INT) * logits_stride_V,
+        mask=((target >= 0) & (target < V)),
+        other=0.0,
     ).to(FLOAT)
     # loss = where(target == ignore_index, 0.0, lse - label + z_loss * lse * lse)
     loss = tl.where(target == ignore_index, 0.0, lse - label + z_loss * lse * lse)
@@ -421,7 +421,7 @@ def _cross_entropy_softcap_block(
 ):
     """A program holds BLOCK_M whole rows in registers."""
     rows = tl.program_id(0).to(INT) * BLOCK_M + tl.arange(0, BLOCK_M)[:, None]
-    cols = tl.arange(0, BLOCK_N)[None, :]
+    cols = tl.arange(0, BLOCK_N)[None, :].to(INT)
     in_cols = below(cols, V, EVEN_N)
     in_rows = below(rows, M, EVEN_M)
     row_2 = rows % ROWS_2
@@ -452,7 +452,7 @@ def _cross_entropy_softcap_block(
     # label = take(logits, target)
     valid = (target >= 0) & (target < V)
     logits_3 = tl.load(
-        logits_rows + target * logits_stride_V,
+        logits_rows + tl.cast(target, INT) * logits_stride_V,
         mask=in_rows & valid,
         other=0.0,
         eviction_policy="evict_last",
@@ -513,7 +513,9 @@ def _cross_entropy_softcap_loop(
 
     target = tl.load(target_rows)
     logits = tl.load(
-        logits_rows + target * logits_stride_V, mask=((target >= 0) & (target < V)), other=0.0
+        logits_rows + tl.cast(target, INT) * logits_stride_V,
+        mask=((target >= 0) & (target < V)),
+        other=0.0,
     ).to(FLOAT)
 
     top = tl.full((LANES, 1), -3.4028234663852886e38, FLOAT)
@@ -560,8 +562,6 @@ def _cross_entropy_softcap_partial(
     logits_row_1,
     logits_row_2,
     logits_col,
-    ignore_index,
-    z_loss,
     softcap,
     LANES: tl.constexpr,
     VECTOR: tl.constexpr,
@@ -572,7 +572,7 @@ def _cross_entropy_softcap_partial(
     FLOAT: tl.constexpr,
 ):
     """A program reduces one chunk of a row to its partial states."""
-    split = tl.program_id(0) % SPLITS
+    split = (tl.program_id(0) % SPLITS).to(INT)
     rows = (tl.program_id(0) // SPLITS).to(INT) + tl.arange(0, 1)[:, None]
     stop = tl.minimum((split + 1) * CHUNK, V)
     lane = (tl.arange(0, LANES)[:, None] * VECTOR + tl.arange(0, VECTOR)[None, :]).to(INT)
@@ -581,7 +581,6 @@ def _cross_entropy_softcap_partial(
     row_0 = rows // ROWS_2 // ROWS_1
     logits_rows = logits_ptr + row_0 * logits_row_0 + row_1 * logits_row_1 + row_2 * logits_row_2
 
-    z_loss = scalar(z_loss, FLOAT)
     softcap = scalar(softcap, FLOAT)
 
     top = tl.full((LANES, 1), -3.4028234663852886e38, FLOAT)
@@ -659,7 +658,9 @@ def _cross_entropy_softcap_finish(
     lse = tl.where(row_top == float("inf"), row_top, row_top + tl.log(row_total))
     # label = take(logits, target)
     valid = (target >= 0) & (target < V)
-    logits = tl.load(logits_rows + target * logits_stride_V, mask=valid, other=0.0).to(FLOAT)
+    logits = tl.load(
+        logits_rows + tl.cast(target, INT) * logits_stride_V, mask=valid, other=0.0
+    ).to(FLOAT)
     label = tl.where(valid, softcap * tanh(logits / softcap), 0.0)
     # loss = where(target == ignore_index, 0.0, lse - label + z_loss * lse * lse)
     loss = tl.where(target == ignore_index, 0.0, lse - label + z_loss * lse * lse)
@@ -703,7 +704,7 @@ def _cross_entropy_label_smoothing_block(
 ):
     """A program holds BLOCK_M whole rows in registers."""
     rows = tl.program_id(0).to(INT) * BLOCK_M + tl.arange(0, BLOCK_M)[:, None]
-    cols = tl.arange(0, BLOCK_N)[None, :]
+    cols = tl.arange(0, BLOCK_N)[None, :].to(INT)
     in_cols = below(cols, V, EVEN_N)
     in_rows = below(rows, M, EVEN_M)
     row_2 = rows % ROWS_2
@@ -730,7 +731,7 @@ def _cross_entropy_label_smoothing_block(
     row_total = tl.sum(exp(logits - row_top), axis=1, keep_dims=True)
     lse = tl.where(row_top == float("inf"), row_top, row_top + tl.log(row_total))
     label = tl.load(
-        logits_rows + target * logits_stride_V,
+        logits_rows + tl.cast(target, INT) * logits_stride_V,
         mask=in_rows & ((target >= 0) & (target < V)),
         other=0.0,
         eviction_policy="evict_last",
@@ -795,7 +796,9 @@ def _cross_entropy_label_smoothing_loop(
 
     target = tl.load(target_rows)
     label = tl.load(
-        logits_rows + target * logits_stride_V, mask=((target >= 0) & (target < V)), other=0.0
+        logits_rows + tl.cast(target, INT) * logits_stride_V,
+        mask=((target >= 0) & (target < V)),
+        other=0.0,
     ).to(FLOAT)
 
     top = tl.full((LANES, 1), -3.4028234663852886e38, FLOAT)
@@ -846,9 +849,6 @@ def _cross_entropy_label_smoothing_partial(
     logits_row_1,
     logits_row_2,
     logits_col,
-    ignore_index,
-    label_smoothing,
-    z_loss,
     LANES: tl.constexpr,
     VECTOR: tl.constexpr,
     EVEN: tl.constexpr,
@@ -858,7 +858,7 @@ def _cross_entropy_label_smoothing_partial(
     FLOAT: tl.constexpr,
 ):
     """A program reduces one chunk of a row to its partial states."""
-    split = tl.program_id(0) % SPLITS
+    split = (tl.program_id(0) % SPLITS).to(INT)
     rows = (tl.program_id(0) // SPLITS).to(INT) + tl.arange(0, 1)[:, None]
     stop = tl.minimum((split + 1) * CHUNK, V)
     lane = (tl.arange(0, LANES)[:, None] * VECTOR + tl.arange(0, VECTOR)[None, :]).to(INT)
@@ -866,9 +866,6 @@ def _cross_entropy_label_smoothing_partial(
     row_1 = rows // ROWS_2 % ROWS_1
     row_0 = rows // ROWS_2 // ROWS_1
     logits_rows = logits_ptr + row_0 * logits_row_0 + row_1 * logits_row_1 + row_2 * logits_row_2
-
-    label_smoothing = scalar(label_smoothing, FLOAT)
-    z_loss = scalar(z_loss, FLOAT)
 
     top = tl.full((LANES, 1), -3.4028234663852886e38, FLOAT)
     total = tl.full((LANES, 1), 0.0, FLOAT)
@@ -950,7 +947,9 @@ def _cross_entropy_label_smoothing_finish(
     # lse = logsumexp(logits)
     lse = tl.where(row_top == float("inf"), row_top, row_top + tl.log(row_total))
     label = tl.load(
-        logits_rows + target * logits_stride_V, mask=((target >= 0) & (target < V)), other=0.0
+        logits_rows + tl.cast(target, INT) * logits_stride_V,
+        mask=((target >= 0) & (target < V)),
+        other=0.0,
     ).to(FLOAT)
     # smooth = where(label_smoothing > 0.0, mean(logits), 0.0)
     smooth = tl.where(label_smoothing > 0.0, row_sum / V, 0.0)
@@ -999,7 +998,7 @@ def _cross_entropy_label_smoothing_softcap_block(
 ):
     """A program holds BLOCK_M whole rows in registers."""
     rows = tl.program_id(0).to(INT) * BLOCK_M + tl.arange(0, BLOCK_M)[:, None]
-    cols = tl.arange(0, BLOCK_N)[None, :]
+    cols = tl.arange(0, BLOCK_N)[None, :].to(INT)
     in_cols = below(cols, V, EVEN_N)
     in_rows = below(rows, M, EVEN_M)
     row_2 = rows % ROWS_2
@@ -1031,7 +1030,7 @@ def _cross_entropy_label_smoothing_softcap_block(
     # label = take(logits, target)
     valid = (target >= 0) & (target < V)
     logits_3 = tl.load(
-        logits_rows + target * logits_stride_V,
+        logits_rows + tl.cast(target, INT) * logits_stride_V,
         mask=in_rows & valid,
         other=0.0,
         eviction_policy="evict_last",
@@ -1099,7 +1098,9 @@ def _cross_entropy_label_smoothing_softcap_loop(
 
     target = tl.load(target_rows)
     logits = tl.load(
-        logits_rows + target * logits_stride_V, mask=((target >= 0) & (target < V)), other=0.0
+        logits_rows + tl.cast(target, INT) * logits_stride_V,
+        mask=((target >= 0) & (target < V)),
+        other=0.0,
     ).to(FLOAT)
 
     top = tl.full((LANES, 1), -3.4028234663852886e38, FLOAT)
@@ -1154,9 +1155,6 @@ def _cross_entropy_label_smoothing_softcap_partial(
     logits_row_1,
     logits_row_2,
     logits_col,
-    ignore_index,
-    label_smoothing,
-    z_loss,
     softcap,
     LANES: tl.constexpr,
     VECTOR: tl.constexpr,
@@ -1167,7 +1165,7 @@ def _cross_entropy_label_smoothing_softcap_partial(
     FLOAT: tl.constexpr,
 ):
     """A program reduces one chunk of a row to its partial states."""
-    split = tl.program_id(0) % SPLITS
+    split = (tl.program_id(0) % SPLITS).to(INT)
     rows = (tl.program_id(0) // SPLITS).to(INT) + tl.arange(0, 1)[:, None]
     stop = tl.minimum((split + 1) * CHUNK, V)
     lane = (tl.arange(0, LANES)[:, None] * VECTOR + tl.arange(0, VECTOR)[None, :]).to(INT)
@@ -1176,8 +1174,6 @@ def _cross_entropy_label_smoothing_softcap_partial(
     row_0 = rows // ROWS_2 // ROWS_1
     logits_rows = logits_ptr + row_0 * logits_row_0 + row_1 * logits_row_1 + row_2 * logits_row_2
 
-    label_smoothing = scalar(label_smoothing, FLOAT)
-    z_loss = scalar(z_loss, FLOAT)
     softcap = scalar(softcap, FLOAT)
 
     top = tl.full((LANES, 1), -3.4028234663852886e38, FLOAT)
@@ -1265,7 +1261,9 @@ def _cross_entropy_label_smoothing_softcap_finish(
     lse = tl.where(row_top == float("inf"), row_top, row_top + tl.log(row_total))
     # label = take(logits, target)
     valid = (target >= 0) & (target < V)
-    logits = tl.load(logits_rows + target * logits_stride_V, mask=valid, other=0.0).to(FLOAT)
+    logits = tl.load(
+        logits_rows + tl.cast(target, INT) * logits_stride_V, mask=valid, other=0.0
+    ).to(FLOAT)
     label = tl.where(valid, softcap * tanh(logits / softcap), 0.0)
     # smooth = where(label_smoothing > 0.0, mean(logits), 0.0)
     smooth = tl.where(label_smoothing > 0.0, row_sum / V, 0.0)
@@ -1312,7 +1310,7 @@ def _plan(call: Call) -> Launch:
         lanes = {
             "LANES": config["TILE"] // vector,
             "VECTOR": vector,
-            "EVEN": columns % config["TILE"] == 0,
+            "EVEN": columns > 0 and columns % config["TILE"] == 0,
         }
         return Launch(
             Step(
@@ -1326,7 +1324,6 @@ def _plan(call: Call) -> Launch:
                     *rows.strides("logits"),
                     cols.strides("logits")[0],
                 ),
-                params=("ignore_index", "z_loss"),
                 constants={**lanes, "SPLITS": splits, "CHUNK": chunk},
                 config=config,
             ),
@@ -1389,7 +1386,7 @@ def _plan(call: Call) -> Launch:
     lanes = {
         "LANES": config["TILE"] // vector,
         "VECTOR": vector,
-        "EVEN": columns % config["TILE"] == 0,
+        "EVEN": columns > 0 and columns % config["TILE"] == 0,
     }
     return Launch(
         Step(
@@ -1456,7 +1453,7 @@ def _plan_softcap(call: Call) -> Launch:
         lanes = {
             "LANES": config["TILE"] // vector,
             "VECTOR": vector,
-            "EVEN": columns % config["TILE"] == 0,
+            "EVEN": columns > 0 and columns % config["TILE"] == 0,
         }
         return Launch(
             Step(
@@ -1470,7 +1467,7 @@ def _plan_softcap(call: Call) -> Launch:
                     *rows.strides("logits"),
                     cols.strides("logits")[0],
                 ),
-                params=("ignore_index", "z_loss", "softcap"),
+                params=("softcap",),
                 constants={**lanes, "SPLITS": splits, "CHUNK": chunk},
                 config=config,
             ),
@@ -1533,7 +1530,7 @@ def _plan_softcap(call: Call) -> Launch:
     lanes = {
         "LANES": config["TILE"] // vector,
         "VECTOR": vector,
-        "EVEN": columns % config["TILE"] == 0,
+        "EVEN": columns > 0 and columns % config["TILE"] == 0,
     }
     return Launch(
         Step(
@@ -1600,7 +1597,7 @@ def _plan_label_smoothing(call: Call) -> Launch:
         lanes = {
             "LANES": config["TILE"] // vector,
             "VECTOR": vector,
-            "EVEN": columns % config["TILE"] == 0,
+            "EVEN": columns > 0 and columns % config["TILE"] == 0,
         }
         return Launch(
             Step(
@@ -1614,7 +1611,6 @@ def _plan_label_smoothing(call: Call) -> Launch:
                     *rows.strides("logits"),
                     cols.strides("logits")[0],
                 ),
-                params=("ignore_index", "label_smoothing", "z_loss"),
                 constants={**lanes, "SPLITS": splits, "CHUNK": chunk},
                 config=config,
             ),
@@ -1686,7 +1682,7 @@ def _plan_label_smoothing(call: Call) -> Launch:
     lanes = {
         "LANES": config["TILE"] // vector,
         "VECTOR": vector,
-        "EVEN": columns % config["TILE"] == 0,
+        "EVEN": columns > 0 and columns % config["TILE"] == 0,
     }
     return Launch(
         Step(
@@ -1753,7 +1749,7 @@ def _plan_label_smoothing_softcap(call: Call) -> Launch:
         lanes = {
             "LANES": config["TILE"] // vector,
             "VECTOR": vector,
-            "EVEN": columns % config["TILE"] == 0,
+            "EVEN": columns > 0 and columns % config["TILE"] == 0,
         }
         return Launch(
             Step(
@@ -1767,7 +1763,7 @@ def _plan_label_smoothing_softcap(call: Call) -> Launch:
                     *rows.strides("logits"),
                     cols.strides("logits")[0],
                 ),
-                params=("ignore_index", "label_smoothing", "z_loss", "softcap"),
+                params=("softcap",),
                 constants={**lanes, "SPLITS": splits, "CHUNK": chunk},
                 config=config,
             ),
@@ -1839,7 +1835,7 @@ def _plan_label_smoothing_softcap(call: Call) -> Launch:
     lanes = {
         "LANES": config["TILE"] // vector,
         "VECTOR": vector,
-        "EVEN": columns % config["TILE"] == 0,
+        "EVEN": columns > 0 and columns % config["TILE"] == 0,
     }
     return Launch(
         Step(

@@ -1,6 +1,6 @@
 """Normalise groups of channels over all positions (Wu and He, arXiv:1803.08494).
 
-Built by tilegen 0.1.0 from specs/groupnorm.py (spec e0f2072b, templates 5d89bbc9).
+Built by tilegen 0.1.0 from specs/groupnorm.py (spec e0f2072b, templates 31f21757).
 Rebuild with `tilegen build`; edits are overwritten.
 
 Traffic: 2*B*C*G*HW*e + 2*C*G*e bytes (e: bytes of an element)
@@ -194,8 +194,8 @@ def _groupnorm_block(
 ):
     """A program holds BLOCK_M whole rows in registers."""
     rows = tl.program_id(0).to(INT) * BLOCK_M + tl.arange(0, BLOCK_M)[:, None, None]
-    cols_0 = tl.arange(0, BLOCK_0)[None, :, None]
-    cols_1 = tl.arange(0, BLOCK_1)[None, None, :]
+    cols_0 = tl.arange(0, BLOCK_0)[None, :, None].to(INT)
+    cols_1 = tl.arange(0, BLOCK_1)[None, None, :].to(INT)
     in_cols_0 = below(cols_0, COLS_0, EVEN_N)
     in_cols_1 = below(cols_1, COLS_1, EVEN_N)
     in_rows = below(rows, ROWS, EVEN_M)
@@ -217,8 +217,8 @@ def _groupnorm_block(
     ).to(FLOAT)
     # normed = (x - mean(x, (C, HW))) * rstd
     row_sum = tl.sum(tl.sum(x, axis=2, keep_dims=True), axis=1, keep_dims=True)
-    rounded = tl.cast(C * HW, FLOAT)
-    row_mean = row_sum / (C * HW)
+    value = tl.cast(C, FLOAT) * tl.cast(HW, FLOAT)
+    row_mean = row_sum / value
     centred = x - row_mean
     row_sum_2 = tl.sum(
         tl.sum(tl.where(in_cols_0 & in_cols_1, centred * centred, 0.0), axis=2, keep_dims=True),
@@ -226,7 +226,7 @@ def _groupnorm_block(
         keep_dims=True,
     )
     # rstd = rsqrt(variance(x, (C, HW)) + eps)
-    rstd = tl.rsqrt(row_sum_2 / (C * HW) + eps)
+    rstd = tl.rsqrt(row_sum_2 / value + eps)
     normed = (x - row_mean) * rstd
     weight = tl.load(
         weight_rows + cols_0 * weight_col_0,
@@ -323,7 +323,7 @@ def _groupnorm_loop(
 
     row_sum = tl.sum(total, axis=0, keep_dims=True)
 
-    row_mean = row_sum / (C * HW)
+    row_mean = row_sum / (tl.cast(C, FLOAT) * tl.cast(HW, FLOAT))
 
     total_2 = tl.full((LANES, 1), 0.0, FLOAT)
     blocks = tl.cdiv(COLS_1, WIDTH)
@@ -347,7 +347,7 @@ def _groupnorm_loop(
     row_sum_2 = tl.sum(total_2, axis=0, keep_dims=True)
 
     # rstd = rsqrt(variance(x, (C, HW)) + eps)
-    rstd = tl.rsqrt(row_sum_2 / (C * HW) + eps)
+    rstd = tl.rsqrt(row_sum_2 / (tl.cast(C, FLOAT) * tl.cast(HW, FLOAT)) + eps)
 
     blocks = tl.cdiv(COLS_1, WIDTH)
     for block in range(0, tl.cdiv(COLS_0, HEIGHT) * blocks):
@@ -400,7 +400,6 @@ def _groupnorm_partial(
     x_row_2,
     x_col_0,
     x_col_1,
-    eps,
     LANES: tl.constexpr,
     VECTOR: tl.constexpr,
     EVEN: tl.constexpr,
@@ -410,7 +409,7 @@ def _groupnorm_partial(
     FLOAT: tl.constexpr,
 ):
     """A program reduces one chunk of a row to its partial states."""
-    split = tl.program_id(0) % SPLITS
+    split = (tl.program_id(0) % SPLITS).to(INT)
     rows = (tl.program_id(0) // SPLITS).to(INT) + tl.arange(0, 1)[:, None]
     stop = tl.minimum((split + 1) * CHUNK, COLS_1)
     lane = (tl.arange(0, LANES)[:, None] * VECTOR + tl.arange(0, VECTOR)[None, :]).to(INT)
@@ -418,8 +417,6 @@ def _groupnorm_partial(
     row_1 = rows // ROWS_2 % ROWS_1
     row_0 = rows // ROWS_2 // ROWS_1
     x_rows = x_ptr + row_0 * x_row_0 + row_1 * x_row_1 + row_2 * x_row_2
-
-    eps = scalar(eps, FLOAT)
 
     shift = tl.full((LANES, 1), 0.0, FLOAT)
     total = tl.full((LANES, 1), 0.0, FLOAT)
@@ -494,10 +491,9 @@ def _groupnorm_finish(
     FLOAT: tl.constexpr,
 ):
     """A program joins the partial states of a row, then goes over one chunk of it."""
-    split = tl.program_id(0) % SPLITS
+    split = (tl.program_id(0) % SPLITS).to(INT)
     rows = (tl.program_id(0) // SPLITS).to(INT) + tl.arange(0, 1)[:, None]
     stop = tl.minimum((split + 1) * CHUNK, COLS_1)
-    leads = rows * 0 + split == 0
     lane = (tl.arange(0, LANES)[:, None] * VECTOR + tl.arange(0, VECTOR)[None, :]).to(INT)
     row_2 = rows % ROWS_2
     row_1 = rows // ROWS_2 % ROWS_1
@@ -515,7 +511,7 @@ def _groupnorm_finish(
     count = tl.load(partial_count_ptr + rows * SPLITS + splits, mask=splits < SPLITS, other=0.0)
     row_mean, row_spread, row_count = moments_join(mean, spread, count)
     # rstd = rsqrt(variance(x, (C, HW)) + eps)
-    rstd = tl.rsqrt(row_spread / (C * HW) + eps)
+    rstd = tl.rsqrt(row_spread / (tl.cast(C, FLOAT) * tl.cast(HW, FLOAT)) + eps)
 
     cols_0 = tl.zeros((1, 1), INT)
     in_cols_0 = below(cols_0, COLS_0, True)
@@ -591,7 +587,7 @@ def _plan(call: Call) -> Launch:
         lanes = {
             "LANES": config["TILE"] // vector,
             "VECTOR": vector,
-            "EVEN": columns % config["TILE"] == 0,
+            "EVEN": columns > 0 and columns % config["TILE"] == 0,
         }
         return Launch(
             Step(
@@ -607,7 +603,6 @@ def _plan(call: Call) -> Launch:
                     cols_0.strides("x")[0],
                     cols_1.strides("x")[0],
                 ),
-                params=("eps",),
                 constants={**lanes, "SPLITS": splits, "CHUNK": chunk},
                 config=config,
             ),
@@ -700,11 +695,11 @@ def _plan(call: Call) -> Launch:
     lanes = {
         "LANES": config["TILE"] // vector,
         "VECTOR": vector,
-        "EVEN": columns % config["TILE"] == 0,
+        "EVEN": columns > 0 and columns % config["TILE"] == 0,
     }
     width = min(config["TILE"], max(vector, next_power_of_2(length)))
     lanes["WIDTH"] = width
-    lanes["EVEN"] = length % width == 0 and height % (config["TILE"] // width) == 0
+    lanes["EVEN"] = columns > 0 and length % width == 0 and height % (config["TILE"] // width) == 0
     return Launch(
         Step(
             _groupnorm_loop,

@@ -1,6 +1,6 @@
 """Divide each row by its Euclidean norm, or by eps where that is larger.
 
-Built by tilegen 0.1.0 from specs/l2norm.py (spec 4e0889c5, templates 5d89bbc9).
+Built by tilegen 0.1.0 from specs/l2norm.py (spec 4e0889c5, templates 31f21757).
 Rebuild with `tilegen build`; edits are overwritten.
 
 Traffic: 2*M*N*e bytes (e: bytes of an element)
@@ -143,7 +143,7 @@ def _l2norm_block(
 ):
     """A program holds BLOCK_M whole rows in registers."""
     rows = tl.program_id(0).to(INT) * BLOCK_M + tl.arange(0, BLOCK_M)[:, None]
-    cols = tl.arange(0, BLOCK_N)[None, :]
+    cols = tl.arange(0, BLOCK_N)[None, :].to(INT)
     in_cols = below(cols, N, EVEN_N)
     in_rows = below(rows, M, EVEN_M)
     row_2 = rows % ROWS_2
@@ -191,7 +191,7 @@ def _l2norm_loop(
     INT: tl.constexpr,
     FLOAT: tl.constexpr,
 ):
-    """A program goes over one row 2 times, block by block."""
+    """A program goes over one row twice, block by block."""
     rows = tl.program_id(0).to(INT) + tl.arange(0, 1)[:, None]
     lane = (tl.arange(0, LANES)[:, None] * VECTOR + tl.arange(0, VECTOR)[None, :]).to(INT)
     row_2 = rows % ROWS_2
@@ -246,7 +246,6 @@ def _l2norm_partial(
     x_row_1,
     x_row_2,
     x_col,
-    eps,
     LANES: tl.constexpr,
     VECTOR: tl.constexpr,
     EVEN: tl.constexpr,
@@ -256,7 +255,7 @@ def _l2norm_partial(
     FLOAT: tl.constexpr,
 ):
     """A program reduces one chunk of a row to its partial states."""
-    split = tl.program_id(0) % SPLITS
+    split = (tl.program_id(0) % SPLITS).to(INT)
     rows = (tl.program_id(0) // SPLITS).to(INT) + tl.arange(0, 1)[:, None]
     stop = tl.minimum((split + 1) * CHUNK, N)
     lane = (tl.arange(0, LANES)[:, None] * VECTOR + tl.arange(0, VECTOR)[None, :]).to(INT)
@@ -264,8 +263,6 @@ def _l2norm_partial(
     row_1 = rows // ROWS_2 % ROWS_1
     row_0 = rows // ROWS_2 // ROWS_1
     x_rows = x_ptr + row_0 * x_row_0 + row_1 * x_row_1 + row_2 * x_row_2
-
-    eps = scalar(eps, FLOAT)
 
     total = tl.full((LANES, 1), 0.0, FLOAT)
     for start in range(split * CHUNK, stop, LANES * VECTOR):
@@ -308,10 +305,9 @@ def _l2norm_finish(
     FLOAT: tl.constexpr,
 ):
     """A program joins the partial states of a row, then goes over one chunk of it."""
-    split = tl.program_id(0) % SPLITS
+    split = (tl.program_id(0) % SPLITS).to(INT)
     rows = (tl.program_id(0) // SPLITS).to(INT) + tl.arange(0, 1)[:, None]
     stop = tl.minimum((split + 1) * CHUNK, N)
-    leads = rows * 0 + split == 0
     lane = (tl.arange(0, LANES)[:, None] * VECTOR + tl.arange(0, VECTOR)[None, :]).to(INT)
     row_2 = rows % ROWS_2
     row_1 = rows // ROWS_2 % ROWS_1
@@ -385,7 +381,7 @@ def _plan(call: Call) -> Launch:
         lanes = {
             "LANES": config["TILE"] // vector,
             "VECTOR": vector,
-            "EVEN": columns % config["TILE"] == 0,
+            "EVEN": columns > 0 and columns % config["TILE"] == 0,
         }
         return Launch(
             Step(
@@ -399,7 +395,6 @@ def _plan(call: Call) -> Launch:
                     *rows.strides("x"),
                     cols.strides("x")[0],
                 ),
-                params=("eps",),
                 constants={**lanes, "SPLITS": splits, "CHUNK": chunk},
                 config=config,
             ),
@@ -463,7 +458,7 @@ def _plan(call: Call) -> Launch:
     lanes = {
         "LANES": config["TILE"] // vector,
         "VECTOR": vector,
-        "EVEN": columns % config["TILE"] == 0,
+        "EVEN": columns > 0 and columns % config["TILE"] == 0,
     }
     return Launch(
         Step(

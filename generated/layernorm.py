@@ -1,6 +1,6 @@
 """Normalise each row to mean 0 and variance 1 (Ba et al., arXiv:1607.06450).
 
-Built by tilegen 0.1.0 from specs/layernorm.py (spec 93853039, templates 5d89bbc9).
+Built by tilegen 0.1.0 from specs/layernorm.py (spec 93853039, templates 31f21757).
 Rebuild with `tilegen build`; edits are overwritten.
 
 Traffic: 2*M*N*e + N*e bytes (e: bytes of an element)
@@ -161,7 +161,7 @@ def _layernorm_block(
 ):
     """A program holds BLOCK_M whole rows in registers."""
     rows = tl.program_id(0).to(INT) * BLOCK_M + tl.arange(0, BLOCK_M)[:, None]
-    cols = tl.arange(0, BLOCK_N)[None, :]
+    cols = tl.arange(0, BLOCK_N)[None, :].to(INT)
     in_cols = below(cols, N, EVEN_N)
     in_rows = below(rows, M, EVEN_M)
     row_2 = rows % ROWS_2
@@ -177,7 +177,6 @@ def _layernorm_block(
     ).to(FLOAT)
     # y = (x - mean(x)) * rstd * weight
     row_sum = tl.sum(x, axis=1, keep_dims=True)
-    rounded = tl.cast(N, FLOAT)
     row_mean = row_sum / N
     centred = x - row_mean
     row_sum_2 = tl.sum(tl.where(in_cols, centred * centred, 0.0), axis=1, keep_dims=True)
@@ -292,7 +291,6 @@ def _layernorm_partial(
     x_row_1,
     x_row_2,
     x_col,
-    eps,
     LANES: tl.constexpr,
     VECTOR: tl.constexpr,
     EVEN: tl.constexpr,
@@ -302,7 +300,7 @@ def _layernorm_partial(
     FLOAT: tl.constexpr,
 ):
     """A program reduces one chunk of a row to its partial states."""
-    split = tl.program_id(0) % SPLITS
+    split = (tl.program_id(0) % SPLITS).to(INT)
     rows = (tl.program_id(0) // SPLITS).to(INT) + tl.arange(0, 1)[:, None]
     stop = tl.minimum((split + 1) * CHUNK, N)
     lane = (tl.arange(0, LANES)[:, None] * VECTOR + tl.arange(0, VECTOR)[None, :]).to(INT)
@@ -310,8 +308,6 @@ def _layernorm_partial(
     row_1 = rows // ROWS_2 % ROWS_1
     row_0 = rows // ROWS_2 // ROWS_1
     x_rows = x_ptr + row_0 * x_row_0 + row_1 * x_row_1 + row_2 * x_row_2
-
-    eps = scalar(eps, FLOAT)
 
     shift = tl.full((LANES, 1), 0.0, FLOAT)
     total = tl.full((LANES, 1), 0.0, FLOAT)
@@ -369,10 +365,9 @@ def _layernorm_finish(
     FLOAT: tl.constexpr,
 ):
     """A program joins the partial states of a row, then goes over one chunk of it."""
-    split = tl.program_id(0) % SPLITS
+    split = (tl.program_id(0) % SPLITS).to(INT)
     rows = (tl.program_id(0) // SPLITS).to(INT) + tl.arange(0, 1)[:, None]
     stop = tl.minimum((split + 1) * CHUNK, N)
-    leads = rows * 0 + split == 0
     lane = (tl.arange(0, LANES)[:, None] * VECTOR + tl.arange(0, VECTOR)[None, :]).to(INT)
     row_2 = rows % ROWS_2
     row_1 = rows // ROWS_2 % ROWS_1
@@ -436,7 +431,7 @@ def _layernorm_bias_block(
 ):
     """A program holds BLOCK_M whole rows in registers."""
     rows = tl.program_id(0).to(INT) * BLOCK_M + tl.arange(0, BLOCK_M)[:, None]
-    cols = tl.arange(0, BLOCK_N)[None, :]
+    cols = tl.arange(0, BLOCK_N)[None, :].to(INT)
     in_cols = below(cols, N, EVEN_N)
     in_rows = below(rows, M, EVEN_M)
     row_2 = rows % ROWS_2
@@ -452,7 +447,6 @@ def _layernorm_bias_block(
     ).to(FLOAT)
     # y = (x - mean(x)) * rstd * weight
     row_sum = tl.sum(x, axis=1, keep_dims=True)
-    rounded = tl.cast(N, FLOAT)
     row_mean = row_sum / N
     centred = x - row_mean
     row_sum_2 = tl.sum(tl.where(in_cols, centred * centred, 0.0), axis=1, keep_dims=True)
@@ -579,7 +573,6 @@ def _layernorm_bias_partial(
     x_row_1,
     x_row_2,
     x_col,
-    eps,
     LANES: tl.constexpr,
     VECTOR: tl.constexpr,
     EVEN: tl.constexpr,
@@ -589,7 +582,7 @@ def _layernorm_bias_partial(
     FLOAT: tl.constexpr,
 ):
     """A program reduces one chunk of a row to its partial states."""
-    split = tl.program_id(0) % SPLITS
+    split = (tl.program_id(0) % SPLITS).to(INT)
     rows = (tl.program_id(0) // SPLITS).to(INT) + tl.arange(0, 1)[:, None]
     stop = tl.minimum((split + 1) * CHUNK, N)
     lane = (tl.arange(0, LANES)[:, None] * VECTOR + tl.arange(0, VECTOR)[None, :]).to(INT)
@@ -597,8 +590,6 @@ def _layernorm_bias_partial(
     row_1 = rows // ROWS_2 % ROWS_1
     row_0 = rows // ROWS_2 // ROWS_1
     x_rows = x_ptr + row_0 * x_row_0 + row_1 * x_row_1 + row_2 * x_row_2
-
-    eps = scalar(eps, FLOAT)
 
     shift = tl.full((LANES, 1), 0.0, FLOAT)
     total = tl.full((LANES, 1), 0.0, FLOAT)
@@ -658,10 +649,9 @@ def _layernorm_bias_finish(
     FLOAT: tl.constexpr,
 ):
     """A program joins the partial states of a row, then goes over one chunk of it."""
-    split = tl.program_id(0) % SPLITS
+    split = (tl.program_id(0) % SPLITS).to(INT)
     rows = (tl.program_id(0) // SPLITS).to(INT) + tl.arange(0, 1)[:, None]
     stop = tl.minimum((split + 1) * CHUNK, N)
-    leads = rows * 0 + split == 0
     lane = (tl.arange(0, LANES)[:, None] * VECTOR + tl.arange(0, VECTOR)[None, :]).to(INT)
     row_2 = rows % ROWS_2
     row_1 = rows // ROWS_2 % ROWS_1
@@ -741,7 +731,7 @@ def _plan(call: Call) -> Launch:
         lanes = {
             "LANES": config["TILE"] // vector,
             "VECTOR": vector,
-            "EVEN": columns % config["TILE"] == 0,
+            "EVEN": columns > 0 and columns % config["TILE"] == 0,
         }
         return Launch(
             Step(
@@ -755,7 +745,6 @@ def _plan(call: Call) -> Launch:
                     *rows.strides("x"),
                     cols.strides("x")[0],
                 ),
-                params=("eps",),
                 constants={**lanes, "SPLITS": splits, "CHUNK": chunk},
                 config=config,
             ),
@@ -823,7 +812,7 @@ def _plan(call: Call) -> Launch:
     lanes = {
         "LANES": config["TILE"] // vector,
         "VECTOR": vector,
-        "EVEN": columns % config["TILE"] == 0,
+        "EVEN": columns > 0 and columns % config["TILE"] == 0,
     }
     return Launch(
         Step(
@@ -890,7 +879,7 @@ def _plan_bias(call: Call) -> Launch:
         lanes = {
             "LANES": config["TILE"] // vector,
             "VECTOR": vector,
-            "EVEN": columns % config["TILE"] == 0,
+            "EVEN": columns > 0 and columns % config["TILE"] == 0,
         }
         return Launch(
             Step(
@@ -904,7 +893,6 @@ def _plan_bias(call: Call) -> Launch:
                     *rows.strides("x"),
                     cols.strides("x")[0],
                 ),
-                params=("eps",),
                 constants={**lanes, "SPLITS": splits, "CHUNK": chunk},
                 config=config,
             ),
@@ -982,7 +970,7 @@ def _plan_bias(call: Call) -> Launch:
     lanes = {
         "LANES": config["TILE"] // vector,
         "VECTOR": vector,
-        "EVEN": columns % config["TILE"] == 0,
+        "EVEN": columns > 0 and columns % config["TILE"] == 0,
     }
     return Launch(
         Step(

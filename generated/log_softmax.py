@@ -1,6 +1,6 @@
 """Logarithm of the softmax of each row, without forming the softmax.
 
-Built by tilegen 0.1.0 from specs/log_softmax.py (spec 1e6c8026, templates 5d89bbc9).
+Built by tilegen 0.1.0 from specs/log_softmax.py (spec 1e6c8026, templates 31f21757).
 Rebuild with `tilegen build`; edits are overwritten.
 
 Traffic: 2*M*N*e bytes (e: bytes of an element)
@@ -142,7 +142,7 @@ def _log_softmax_block(
 ):
     """A program holds BLOCK_M whole rows in registers."""
     rows = tl.program_id(0).to(INT) * BLOCK_M + tl.arange(0, BLOCK_M)[:, None]
-    cols = tl.arange(0, BLOCK_N)[None, :]
+    cols = tl.arange(0, BLOCK_N)[None, :].to(INT)
     in_cols = below(cols, N, EVEN_N)
     in_rows = below(rows, M, EVEN_M)
     row_2 = rows % ROWS_2
@@ -192,7 +192,7 @@ def _log_softmax_loop(
     INT: tl.constexpr,
     FLOAT: tl.constexpr,
 ):
-    """A program goes over one row 2 times, block by block."""
+    """A program goes over one row twice, block by block."""
     rows = tl.program_id(0).to(INT) + tl.arange(0, 1)[:, None]
     lane = (tl.arange(0, LANES)[:, None] * VECTOR + tl.arange(0, VECTOR)[None, :]).to(INT)
     row_2 = rows % ROWS_2
@@ -269,7 +269,7 @@ def _log_softmax_partial(
     FLOAT: tl.constexpr,
 ):
     """A program reduces one chunk of a row to its partial states."""
-    split = tl.program_id(0) % SPLITS
+    split = (tl.program_id(0) % SPLITS).to(INT)
     rows = (tl.program_id(0) // SPLITS).to(INT) + tl.arange(0, 1)[:, None]
     stop = tl.minimum((split + 1) * CHUNK, N)
     lane = (tl.arange(0, LANES)[:, None] * VECTOR + tl.arange(0, VECTOR)[None, :]).to(INT)
@@ -321,10 +321,9 @@ def _log_softmax_finish(
     FLOAT: tl.constexpr,
 ):
     """A program joins the partial states of a row, then goes over one chunk of it."""
-    split = tl.program_id(0) % SPLITS
+    split = (tl.program_id(0) % SPLITS).to(INT)
     rows = (tl.program_id(0) // SPLITS).to(INT) + tl.arange(0, 1)[:, None]
     stop = tl.minimum((split + 1) * CHUNK, N)
-    leads = rows * 0 + split == 0
     lane = (tl.arange(0, LANES)[:, None] * VECTOR + tl.arange(0, VECTOR)[None, :]).to(INT)
     row_2 = rows % ROWS_2
     row_1 = rows // ROWS_2 % ROWS_1
@@ -408,7 +407,7 @@ def _plan(call: Call) -> Launch:
         lanes = {
             "LANES": config["TILE"] // vector,
             "VECTOR": vector,
-            "EVEN": columns % config["TILE"] == 0,
+            "EVEN": columns > 0 and columns % config["TILE"] == 0,
         }
         return Launch(
             Step(
@@ -484,7 +483,7 @@ def _plan(call: Call) -> Launch:
     lanes = {
         "LANES": config["TILE"] // vector,
         "VECTOR": vector,
-        "EVEN": columns % config["TILE"] == 0,
+        "EVEN": columns > 0 and columns % config["TILE"] == 0,
     }
     return Launch(
         Step(

@@ -1,6 +1,6 @@
 """Mean squared error over all elements, one scalar.
 
-Built by tilegen 0.1.0 from specs/mse_loss.py (spec d67fdad1, templates 5d89bbc9).
+Built by tilegen 0.1.0 from specs/mse_loss.py (spec d67fdad1, templates 31f21757).
 Rebuild with `tilegen build`; edits are overwritten.
 
 Traffic: 2*M*N*e + 4 bytes (e: bytes of an element)
@@ -152,8 +152,8 @@ def _mse_loss_block(
 ):
     """A program holds BLOCK_M whole rows in registers."""
     rows = tl.program_id(0).to(INT) * BLOCK_M + tl.arange(0, BLOCK_M)[:, None, None]
-    cols_0 = tl.arange(0, BLOCK_0)[None, :, None]
-    cols_1 = tl.arange(0, BLOCK_1)[None, None, :]
+    cols_0 = tl.arange(0, BLOCK_0)[None, :, None].to(INT)
+    cols_1 = tl.arange(0, BLOCK_1)[None, None, :].to(INT)
     in_cols_0 = below(cols_0, COLS_0, EVEN_N)
     in_cols_1 = below(cols_1, COLS_1, EVEN_N)
     in_rows = below(rows, 1, EVEN_M)
@@ -174,7 +174,10 @@ def _mse_loss_block(
     error = x - target
     # return mean(error * error, (M, N))
     row_sum = tl.sum(tl.sum(error * error, axis=2, keep_dims=True), axis=1, keep_dims=True)
-    tl.store(out_ptr + rows, narrow(row_sum / (M * N), out_ptr.dtype.element_ty))
+    tl.store(
+        out_ptr + rows,
+        narrow(row_sum / (tl.cast(M, FLOAT) * tl.cast(N, FLOAT)), out_ptr.dtype.element_ty),
+    )
 
 
 @triton.jit
@@ -228,7 +231,10 @@ def _mse_loss_loop(
 
     row_sum = tl.sum(total, axis=0, keep_dims=True)
 
-    tl.store(out_ptr + rows, narrow(row_sum / (M * N), out_ptr.dtype.element_ty))
+    tl.store(
+        out_ptr + rows,
+        narrow(row_sum / (tl.cast(M, FLOAT) * tl.cast(N, FLOAT)), out_ptr.dtype.element_ty),
+    )
 
 
 @triton.jit
@@ -251,7 +257,7 @@ def _mse_loss_partial(
     FLOAT: tl.constexpr,
 ):
     """A program reduces one chunk of a row to its partial states."""
-    split = tl.program_id(0) % SPLITS
+    split = (tl.program_id(0) % SPLITS).to(INT)
     rows = (tl.program_id(0) // SPLITS).to(INT) + tl.arange(0, 1)[:, None]
     stop = tl.minimum((split + 1) * CHUNK, COLS_1)
     lane = (tl.arange(0, LANES)[:, None] * VECTOR + tl.arange(0, VECTOR)[None, :]).to(INT)
@@ -301,7 +307,10 @@ def _mse_loss_finish(
     row_sum = tl.sum(total, axis=0, keep_dims=True)
 
     # return mean(error * error, (M, N))
-    tl.store(out_ptr + rows, narrow(row_sum / (M * N), out_ptr.dtype.element_ty))
+    tl.store(
+        out_ptr + rows,
+        narrow(row_sum / (tl.cast(M, FLOAT) * tl.cast(N, FLOAT)), out_ptr.dtype.element_ty),
+    )
 
 
 def _plan(call: Call) -> Launch:
@@ -336,7 +345,7 @@ def _plan(call: Call) -> Launch:
         lanes = {
             "LANES": config["TILE"] // vector,
             "VECTOR": vector,
-            "EVEN": columns % config["TILE"] == 0,
+            "EVEN": columns > 0 and columns % config["TILE"] == 0,
         }
         return Launch(
             Step(
@@ -391,11 +400,11 @@ def _plan(call: Call) -> Launch:
     lanes = {
         "LANES": config["TILE"] // vector,
         "VECTOR": vector,
-        "EVEN": columns % config["TILE"] == 0,
+        "EVEN": columns > 0 and columns % config["TILE"] == 0,
     }
     width = min(config["TILE"], max(vector, next_power_of_2(length)))
     lanes["WIDTH"] = width
-    lanes["EVEN"] = length % width == 0 and height % (config["TILE"] // width) == 0
+    lanes["EVEN"] = columns > 0 and length % width == 0 and height % (config["TILE"] // width) == 0
     return Launch(
         Step(
             _mse_loss_loop,

@@ -2,7 +2,7 @@
 
 As in Qwen3; the rotation is that of rope (Su et al., arXiv:2104.09864).
 
-Built by tilegen 0.1.0 from specs/qk_norm_rope.py (spec d00ab77b, templates 5d89bbc9).
+Built by tilegen 0.1.0 from specs/qk_norm_rope.py (spec d00ab77b, templates 31f21757).
 Rebuild with `tilegen build`; edits are overwritten.
 
 Traffic: 4*B*D*H*S*e + B*S*i + 2*D*e*Min(P, B*S) + 2*D*e bytes (e: bytes of an element, i: bytes of an index)
@@ -175,7 +175,7 @@ def _qk_norm_rope_block(
 ):
     """A program holds BLOCK_M whole rows in registers."""
     rows = tl.program_id(0).to(INT) * BLOCK_M + tl.arange(0, BLOCK_M)[:, None]
-    cols = tl.arange(0, BLOCK_N)[None, :]
+    cols = tl.arange(0, BLOCK_N)[None, :].to(INT)
     in_cols = below(cols, D, EVEN_N)
     in_rows = below(rows, ROWS, EVEN_M)
     row_2 = rows % ROWS_2
@@ -200,7 +200,7 @@ def _qk_norm_rope_block(
     ).to(FLOAT)
     # rstd = rsqrt(mean(x * x, (Two, D)) + eps)
     row_sum = tl.sum(x_0 * x_0 + x * x, axis=1, keep_dims=True)
-    rstd = tl.rsqrt(row_sum / (2 * D) + eps)
+    rstd = tl.rsqrt(row_sum / (tl.cast(2, FLOAT) * tl.cast(D, FLOAT)) + eps)
     weight_0 = tl.load(
         weight_ptr + cols * weight_col, mask=in_cols, other=0.0, eviction_policy="evict_last"
     ).to(FLOAT)
@@ -210,7 +210,7 @@ def _qk_norm_rope_block(
     # c = take(cos, position, P)
     valid = (position >= 0) & (position < P)
     c = tl.load(
-        cos_ptr + cols * cos_col + position * cos_stride_P,
+        cos_ptr + cols * cos_col + tl.cast(position, INT) * cos_stride_P,
         mask=in_rows & in_cols & valid,
         other=0.0,
         eviction_policy="evict_last",
@@ -223,7 +223,7 @@ def _qk_norm_rope_block(
     ).to(FLOAT)
     second = x * rstd * weight_1
     s = tl.load(
-        sin_ptr + cols * sin_col + position * sin_stride_P,
+        sin_ptr + cols * sin_col + tl.cast(position, INT) * sin_stride_P,
         mask=in_rows & in_cols & valid,
         other=0.0,
         eviction_policy="evict_last",
@@ -280,7 +280,7 @@ def _qk_norm_rope_loop(
     INT: tl.constexpr,
     FLOAT: tl.constexpr,
 ):
-    """A program goes over one row 2 times, block by block."""
+    """A program goes over one row twice, block by block."""
     rows = tl.program_id(0).to(INT) + tl.arange(0, 1)[:, None]
     lane = (tl.arange(0, LANES)[:, None] * VECTOR + tl.arange(0, VECTOR)[None, :]).to(INT)
     row_2 = rows % ROWS_2
@@ -313,7 +313,7 @@ def _qk_norm_rope_loop(
 
     row_sum = tl.sum(total, axis=0, keep_dims=True)
 
-    rstd = tl.rsqrt(row_sum / (2 * D) + eps)
+    rstd = tl.rsqrt(row_sum / (tl.cast(2, FLOAT) * tl.cast(D, FLOAT)) + eps)
     position = tl.load(position_rows)
     # c = take(cos, position, P)
     valid = (position >= 0) & (position < P)
@@ -331,7 +331,7 @@ def _qk_norm_rope_loop(
         # first, second = unstack(x * rstd * weight, Two)
         first = x_0 * rstd * weight_0
         c = tl.load(
-            cos_ptr + cols * cos_col + position * cos_stride_P,
+            cos_ptr + cols * cos_col + tl.cast(position, INT) * cos_stride_P,
             mask=in_cols & valid,
             other=0.0,
             eviction_policy="evict_last",
@@ -350,7 +350,7 @@ def _qk_norm_rope_loop(
         ).to(FLOAT)
         second = x * rstd * weight_1
         s = tl.load(
-            sin_ptr + cols * sin_col + position * sin_stride_P,
+            sin_ptr + cols * sin_col + tl.cast(position, INT) * sin_stride_P,
             mask=in_cols & valid,
             other=0.0,
             eviction_policy="evict_last",
@@ -383,7 +383,6 @@ def _qk_norm_rope_partial(
     x_row_2,
     x_col,
     x_stride_Two,
-    eps,
     LANES: tl.constexpr,
     VECTOR: tl.constexpr,
     EVEN: tl.constexpr,
@@ -393,7 +392,7 @@ def _qk_norm_rope_partial(
     FLOAT: tl.constexpr,
 ):
     """A program reduces one chunk of a row to its partial states."""
-    split = tl.program_id(0) % SPLITS
+    split = (tl.program_id(0) % SPLITS).to(INT)
     rows = (tl.program_id(0) // SPLITS).to(INT) + tl.arange(0, 1)[:, None]
     stop = tl.minimum((split + 1) * CHUNK, D)
     lane = (tl.arange(0, LANES)[:, None] * VECTOR + tl.arange(0, VECTOR)[None, :]).to(INT)
@@ -401,8 +400,6 @@ def _qk_norm_rope_partial(
     row_1 = rows // ROWS_2 % ROWS_1
     row_0 = rows // ROWS_2 // ROWS_1
     x_rows = x_ptr + row_0 * x_row_0 + row_1 * x_row_1 + row_2 * x_row_2
-
-    eps = scalar(eps, FLOAT)
 
     total = tl.full((LANES, 1), 0.0, FLOAT)
     for start in range(split * CHUNK, stop, LANES * VECTOR):
@@ -462,10 +459,9 @@ def _qk_norm_rope_finish(
     FLOAT: tl.constexpr,
 ):
     """A program joins the partial states of a row, then goes over one chunk of it."""
-    split = tl.program_id(0) % SPLITS
+    split = (tl.program_id(0) % SPLITS).to(INT)
     rows = (tl.program_id(0) // SPLITS).to(INT) + tl.arange(0, 1)[:, None]
     stop = tl.minimum((split + 1) * CHUNK, D)
-    leads = rows * 0 + split == 0
     lane = (tl.arange(0, LANES)[:, None] * VECTOR + tl.arange(0, VECTOR)[None, :]).to(INT)
     row_2 = rows % ROWS_2
     row_1 = rows // ROWS_2 % ROWS_1
@@ -482,7 +478,7 @@ def _qk_norm_rope_finish(
     total = tl.load(partial_total_ptr + rows * SPLITS + splits, mask=splits < SPLITS, other=0.0)
     row_sum = tl.sum(total, axis=0, keep_dims=True)
     # rstd = rsqrt(mean(x * x, (Two, D)) + eps)
-    rstd = tl.rsqrt(row_sum / (2 * D) + eps)
+    rstd = tl.rsqrt(row_sum / (tl.cast(2, FLOAT) * tl.cast(D, FLOAT)) + eps)
     position = tl.load(position_rows)
     # c = take(cos, position, P)
     valid = (position >= 0) & (position < P)
@@ -496,7 +492,9 @@ def _qk_norm_rope_finish(
         # first, second = unstack(x * rstd * weight, Two)
         first = x_0 * rstd * weight_0
         c = tl.load(
-            cos_ptr + cols * cos_col + position * cos_stride_P, mask=in_cols & valid, other=0.0
+            cos_ptr + cols * cos_col + tl.cast(position, INT) * cos_stride_P,
+            mask=in_cols & valid,
+            other=0.0,
         ).to(FLOAT)
         x = tl.load(x_rows + cols * x_col + x_stride_Two, mask=in_cols, other=0.0).to(FLOAT)
         weight_1 = tl.load(
@@ -504,7 +502,9 @@ def _qk_norm_rope_finish(
         ).to(FLOAT)
         second = x * rstd * weight_1
         s = tl.load(
-            sin_ptr + cols * sin_col + position * sin_stride_P, mask=in_cols & valid, other=0.0
+            sin_ptr + cols * sin_col + tl.cast(position, INT) * sin_stride_P,
+            mask=in_cols & valid,
+            other=0.0,
         ).to(FLOAT)
         # return stack(first * c - second * s, second * c + first * s, dim=Two)
         tl.store(
@@ -564,7 +564,7 @@ def _plan(call: Call) -> Launch:
         lanes = {
             "LANES": config["TILE"] // vector,
             "VECTOR": vector,
-            "EVEN": columns % config["TILE"] == 0,
+            "EVEN": columns > 0 and columns % config["TILE"] == 0,
         }
         return Launch(
             Step(
@@ -579,7 +579,6 @@ def _plan(call: Call) -> Launch:
                     cols.strides("x")[0],
                     call.stride("x", "Two"),
                 ),
-                params=("eps",),
                 constants={**lanes, "SPLITS": splits, "CHUNK": chunk},
                 config=config,
             ),
@@ -663,7 +662,7 @@ def _plan(call: Call) -> Launch:
     lanes = {
         "LANES": config["TILE"] // vector,
         "VECTOR": vector,
-        "EVEN": columns % config["TILE"] == 0,
+        "EVEN": columns > 0 and columns % config["TILE"] == 0,
     }
     return Launch(
         Step(

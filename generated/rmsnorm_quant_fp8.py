@@ -2,7 +2,7 @@
 
 The normalised row is about q * scale.
 
-Built by tilegen 0.1.0 from specs/rmsnorm_quant_fp8.py (spec 5423a70b, templates 5d89bbc9).
+Built by tilegen 0.1.0 from specs/rmsnorm_quant_fp8.py (spec 5423a70b, templates 31f21757).
 Rebuild with `tilegen build`; edits are overwritten.
 
 Traffic: M*N*e + M*N + 4*M + N*e bytes (e: bytes of an element)
@@ -170,7 +170,7 @@ def _rmsnorm_quant_fp8_block(
 ):
     """A program holds BLOCK_M whole rows in registers."""
     rows = tl.program_id(0).to(INT) * BLOCK_M + tl.arange(0, BLOCK_M)[:, None]
-    cols = tl.arange(0, BLOCK_N)[None, :]
+    cols = tl.arange(0, BLOCK_N)[None, :].to(INT)
     in_cols = below(cols, N, EVEN_N)
     in_rows = below(rows, M, EVEN_M)
     row_2 = rows % ROWS_2
@@ -361,7 +361,7 @@ def _plan(call: Call) -> Launch:
     lanes = {
         "LANES": config["TILE"] // vector,
         "VECTOR": vector,
-        "EVEN": columns % config["TILE"] == 0,
+        "EVEN": columns > 0 and columns % config["TILE"] == 0,
     }
     return Launch(
         Step(

@@ -2,7 +2,7 @@
 
 Row p of cos and sin belongs to position p.
 
-Built by tilegen 0.1.0 from specs/rope_interleaved.py (spec d00b7186, templates 5d89bbc9).
+Built by tilegen 0.1.0 from specs/rope_interleaved.py (spec d00b7186, templates 31f21757).
 Rebuild with `tilegen build`; edits are overwritten.
 
 Traffic: 4*B*D*H*S*e + B*S*i + 2*D*e*Min(P, B*S) bytes (e: bytes of an element, i: bytes of an index)
@@ -143,13 +143,13 @@ def _rope_interleaved_tiled(
     # c = take(cos, position, P)
     valid = (position >= 0) & (position < P)
     c = tl.load(
-        cos_ptr + d * cos_D + position * cos_stride_P,
+        cos_ptr + d * cos_D + tl.cast(position, INT) * cos_stride_P,
         mask=in_d & valid,
         other=0.0,
         eviction_policy="evict_last",
     ).to(FLOAT)
     s = tl.load(
-        sin_ptr + d * sin_D + position * sin_stride_P,
+        sin_ptr + d * sin_D + tl.cast(position, INT) * sin_stride_P,
         mask=in_d & valid,
         other=0.0,
         eviction_policy="evict_last",

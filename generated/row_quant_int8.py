@@ -2,7 +2,7 @@
 
 x is about q * scale.
 
-Built by tilegen 0.1.0 from specs/row_quant_int8.py (spec 8edcb161, templates 5d89bbc9).
+Built by tilegen 0.1.0 from specs/row_quant_int8.py (spec 8edcb161, templates 31f21757).
 Rebuild with `tilegen build`; edits are overwritten.
 
 Traffic: M*N*e + M*N + 4*M bytes (e: bytes of an element)
@@ -158,7 +158,7 @@ def _row_quant_int8_block(
 ):
     """A program holds BLOCK_M whole rows in registers."""
     rows = tl.program_id(0).to(INT) * BLOCK_M + tl.arange(0, BLOCK_M)[:, None]
-    cols = tl.arange(0, BLOCK_N)[None, :]
+    cols = tl.arange(0, BLOCK_N)[None, :].to(INT)
     in_cols = below(cols, N, EVEN_N)
     in_rows = below(rows, M, EVEN_M)
     row_2 = rows % ROWS_2
@@ -206,7 +206,7 @@ def _row_quant_int8_loop(
     INT: tl.constexpr,
     FLOAT: tl.constexpr,
 ):
-    """A program goes over one row 2 times, block by block."""
+    """A program goes over one row twice, block by block."""
     rows = tl.program_id(0).to(INT) + tl.arange(0, 1)[:, None]
     lane = (tl.arange(0, LANES)[:, None] * VECTOR + tl.arange(0, VECTOR)[None, :]).to(INT)
     row_2 = rows % ROWS_2
@@ -266,7 +266,7 @@ def _row_quant_int8_partial(
     FLOAT: tl.constexpr,
 ):
     """A program reduces one chunk of a row to its partial states."""
-    split = tl.program_id(0) % SPLITS
+    split = (tl.program_id(0) % SPLITS).to(INT)
     rows = (tl.program_id(0) // SPLITS).to(INT) + tl.arange(0, 1)[:, None]
     stop = tl.minimum((split + 1) * CHUNK, N)
     lane = (tl.arange(0, LANES)[:, None] * VECTOR + tl.arange(0, VECTOR)[None, :]).to(INT)
@@ -319,7 +319,7 @@ def _row_quant_int8_finish(
     FLOAT: tl.constexpr,
 ):
     """A program joins the partial states of a row, then goes over one chunk of it."""
-    split = tl.program_id(0) % SPLITS
+    split = (tl.program_id(0) % SPLITS).to(INT)
     rows = (tl.program_id(0) // SPLITS).to(INT) + tl.arange(0, 1)[:, None]
     stop = tl.minimum((split + 1) * CHUNK, N)
     leads = rows * 0 + split == 0
@@ -402,7 +402,7 @@ def _plan(call: Call) -> Launch:
         lanes = {
             "LANES": config["TILE"] // vector,
             "VECTOR": vector,
-            "EVEN": columns % config["TILE"] == 0,
+            "EVEN": columns > 0 and columns % config["TILE"] == 0,
         }
         return Launch(
             Step(
@@ -479,7 +479,7 @@ def _plan(call: Call) -> Launch:
     lanes = {
         "LANES": config["TILE"] // vector,
         "VECTOR": vector,
-        "EVEN": columns % config["TILE"] == 0,
+        "EVEN": columns > 0 and columns % config["TILE"] == 0,
     }
     return Launch(
         Step(

@@ -2,7 +2,7 @@
 
 The causal mask is aligned bottom-right: the last query sees every key.
 
-Built by tilegen 0.1.0 from specs/scaled_masked_softmax.py (spec f6320ef9, templates 5d89bbc9).
+Built by tilegen 0.1.0 from specs/scaled_masked_softmax.py (spec f6320ef9, templates 31f21757).
 Rebuild with `tilegen build`; edits are overwritten.
 
 Traffic: 2*B*H*S*T*e bytes (e: bytes of an element)
@@ -171,7 +171,7 @@ def _scaled_masked_softmax_block(
 ):
     """A program holds BLOCK_M whole rows in registers."""
     rows = tl.program_id(0).to(INT) * BLOCK_M + tl.arange(0, BLOCK_M)[:, None]
-    cols = tl.arange(0, BLOCK_N)[None, :]
+    cols = tl.arange(0, BLOCK_N)[None, :].to(INT)
     in_cols = below(cols, T, EVEN_N)
     in_rows = below(rows, ROWS, EVEN_M)
     row_2 = rows % ROWS_2
@@ -222,7 +222,7 @@ def _scaled_masked_softmax_loop(
     INT: tl.constexpr,
     FLOAT: tl.constexpr,
 ):
-    """A program goes over one row 2 times, block by block."""
+    """A program goes over one row twice, block by block."""
     rows = tl.program_id(0).to(INT) + tl.arange(0, 1)[:, None]
     lane = (tl.arange(0, LANES)[:, None] * VECTOR + tl.arange(0, VECTOR)[None, :]).to(INT)
     row_2 = rows % ROWS_2
@@ -257,7 +257,7 @@ def _scaled_masked_softmax_loop(
 
     row_top, row_total = logsumexp_end(top, total)
 
-    value = 1.0 / row_total
+    reciprocal = 1.0 / row_total
 
     for start in range(0, T, LANES * VECTOR):
         cols = start + lane
@@ -269,7 +269,7 @@ def _scaled_masked_softmax_loop(
         score = x * scale
         tl.store(
             out_rows + cols * out_col,
-            narrow(exp(score - row_top) * value, out_ptr.dtype.element_ty),
+            narrow(exp(score - row_top) * reciprocal, out_ptr.dtype.element_ty),
             mask=in_cols,
             cache_modifier=".cs",
         )
@@ -298,7 +298,7 @@ def _scaled_masked_softmax_partial(
     FLOAT: tl.constexpr,
 ):
     """A program reduces one chunk of a row to its partial states."""
-    split = tl.program_id(0) % SPLITS
+    split = (tl.program_id(0) % SPLITS).to(INT)
     rows = (tl.program_id(0) // SPLITS).to(INT) + tl.arange(0, 1)[:, None]
     stop = tl.minimum((split + 1) * CHUNK, T)
     lane = (tl.arange(0, LANES)[:, None] * VECTOR + tl.arange(0, VECTOR)[None, :]).to(INT)
@@ -355,10 +355,9 @@ def _scaled_masked_softmax_finish(
     FLOAT: tl.constexpr,
 ):
     """A program joins the partial states of a row, then goes over one chunk of it."""
-    split = tl.program_id(0) % SPLITS
+    split = (tl.program_id(0) % SPLITS).to(INT)
     rows = (tl.program_id(0) // SPLITS).to(INT) + tl.arange(0, 1)[:, None]
     stop = tl.minimum((split + 1) * CHUNK, T)
-    leads = rows * 0 + split == 0
     lane = (tl.arange(0, LANES)[:, None] * VECTOR + tl.arange(0, VECTOR)[None, :]).to(INT)
     row_2 = rows % ROWS_2
     row_1 = rows // ROWS_2 % ROWS_1
@@ -375,7 +374,7 @@ def _scaled_masked_softmax_finish(
     total = tl.load(partial_total_ptr + rows * SPLITS + splits, mask=splits < SPLITS, other=0.0)
     row_top, row_total = logsumexp_end(top, total)
     # return softmax(score, where=visible)
-    value = 1.0 / row_total
+    reciprocal = 1.0 / row_total
 
     for start in range(split * CHUNK, stop, LANES * VECTOR):
         cols = start + lane
@@ -386,7 +385,7 @@ def _scaled_masked_softmax_finish(
         score = x * scale
         tl.store(
             out_rows + cols * out_col,
-            narrow(exp(score - row_top) * value, out_ptr.dtype.element_ty),
+            narrow(exp(score - row_top) * reciprocal, out_ptr.dtype.element_ty),
             mask=in_cols,
             cache_modifier=".cs",
         )
@@ -419,7 +418,7 @@ def _scaled_masked_softmax_causal_block(
 ):
     """A program holds BLOCK_M whole rows in registers."""
     rows = tl.program_id(0).to(INT) * BLOCK_M + tl.arange(0, BLOCK_M)[:, None]
-    cols = tl.arange(0, BLOCK_N)[None, :]
+    cols = tl.arange(0, BLOCK_N)[None, :].to(INT)
     in_cols = below(cols, T, EVEN_N)
     in_rows = below(rows, ROWS, EVEN_M)
     row_2 = rows % ROWS_2
@@ -474,7 +473,7 @@ def _scaled_masked_softmax_causal_loop(
     INT: tl.constexpr,
     FLOAT: tl.constexpr,
 ):
-    """A program goes over one row 2 times, block by block."""
+    """A program goes over one row twice, block by block."""
     rows = tl.program_id(0).to(INT) + tl.arange(0, 1)[:, None]
     lane = (tl.arange(0, LANES)[:, None] * VECTOR + tl.arange(0, VECTOR)[None, :]).to(INT)
     row_2 = rows % ROWS_2
@@ -513,7 +512,7 @@ def _scaled_masked_softmax_causal_loop(
 
     row_top, row_total = logsumexp_end(top, total)
 
-    value = 1.0 / tl.where(row_total == 0.0, 1.0, row_total)
+    reciprocal = 1.0 / tl.where(row_total == 0.0, 1.0, row_total)
 
     for start in range(0, T, LANES * VECTOR):
         cols = start + lane
@@ -527,7 +526,7 @@ def _scaled_masked_softmax_causal_loop(
         tl.store(
             out_rows + cols * out_col,
             narrow(
-                exp(tl.where(visible, score, float("-inf")) - row_top) * value,
+                exp(tl.where(visible, score, float("-inf")) - row_top) * reciprocal,
                 out_ptr.dtype.element_ty,
             ),
             mask=in_cols,
@@ -559,7 +558,7 @@ def _scaled_masked_softmax_causal_partial(
     FLOAT: tl.constexpr,
 ):
     """A program reduces one chunk of a row to its partial states."""
-    split = tl.program_id(0) % SPLITS
+    split = (tl.program_id(0) % SPLITS).to(INT)
     rows = (tl.program_id(0) // SPLITS).to(INT) + tl.arange(0, 1)[:, None]
     stop = tl.minimum((split + 1) * CHUNK, T)
     lane = (tl.arange(0, LANES)[:, None] * VECTOR + tl.arange(0, VECTOR)[None, :]).to(INT)
@@ -621,10 +620,9 @@ def _scaled_masked_softmax_causal_finish(
     FLOAT: tl.constexpr,
 ):
     """A program joins the partial states of a row, then goes over one chunk of it."""
-    split = tl.program_id(0) % SPLITS
+    split = (tl.program_id(0) % SPLITS).to(INT)
     rows = (tl.program_id(0) // SPLITS).to(INT) + tl.arange(0, 1)[:, None]
     stop = tl.minimum((split + 1) * CHUNK, T)
-    leads = rows * 0 + split == 0
     lane = (tl.arange(0, LANES)[:, None] * VECTOR + tl.arange(0, VECTOR)[None, :]).to(INT)
     row_2 = rows % ROWS_2
     row_1 = rows // ROWS_2 % ROWS_1
@@ -641,7 +639,7 @@ def _scaled_masked_softmax_causal_finish(
     total = tl.load(partial_total_ptr + rows * SPLITS + splits, mask=splits < SPLITS, other=0.0)
     row_top, row_total = logsumexp_end(top, total)
     # return softmax(score, where=visible)
-    value = 1.0 / tl.where(row_total == 0.0, 1.0, row_total)
+    reciprocal = 1.0 / tl.where(row_total == 0.0, 1.0, row_total)
 
     for start in range(split * CHUNK, stop, LANES * VECTOR):
         cols = start + lane
@@ -655,7 +653,7 @@ def _scaled_masked_softmax_causal_finish(
         tl.store(
             out_rows + cols * out_col,
             narrow(
-                exp(tl.where(visible, score, float("-inf")) - row_top) * value,
+                exp(tl.where(visible, score, float("-inf")) - row_top) * reciprocal,
                 out_ptr.dtype.element_ty,
             ),
             mask=in_cols,
@@ -694,7 +692,7 @@ def _scaled_masked_softmax_mask_block(
 ):
     """A program holds BLOCK_M whole rows in registers."""
     rows = tl.program_id(0).to(INT) * BLOCK_M + tl.arange(0, BLOCK_M)[:, None]
-    cols = tl.arange(0, BLOCK_N)[None, :]
+    cols = tl.arange(0, BLOCK_N)[None, :].to(INT)
     in_cols = below(cols, T, EVEN_N)
     in_rows = below(rows, ROWS, EVEN_M)
     row_2 = rows % ROWS_2
@@ -759,7 +757,7 @@ def _scaled_masked_softmax_mask_loop(
     INT: tl.constexpr,
     FLOAT: tl.constexpr,
 ):
-    """A program goes over one row 2 times, block by block."""
+    """A program goes over one row twice, block by block."""
     rows = tl.program_id(0).to(INT) + tl.arange(0, 1)[:, None]
     lane = (tl.arange(0, LANES)[:, None] * VECTOR + tl.arange(0, VECTOR)[None, :]).to(INT)
     row_2 = rows % ROWS_2
@@ -807,7 +805,7 @@ def _scaled_masked_softmax_mask_loop(
 
     row_top, row_total = logsumexp_end(top, total)
 
-    value = 1.0 / row_total
+    reciprocal = 1.0 / row_total
 
     for start in range(0, T, LANES * VECTOR):
         cols = start + lane
@@ -826,7 +824,7 @@ def _scaled_masked_softmax_mask_loop(
         score = score + mask
         tl.store(
             out_rows + cols * out_col,
-            narrow(exp(score - row_top) * value, out_ptr.dtype.element_ty),
+            narrow(exp(score - row_top) * reciprocal, out_ptr.dtype.element_ty),
             mask=in_cols,
             cache_modifier=".cs",
         )
@@ -860,7 +858,7 @@ def _scaled_masked_softmax_mask_partial(
     FLOAT: tl.constexpr,
 ):
     """A program reduces one chunk of a row to its partial states."""
-    split = tl.program_id(0) % SPLITS
+    split = (tl.program_id(0) % SPLITS).to(INT)
     rows = (tl.program_id(0) // SPLITS).to(INT) + tl.arange(0, 1)[:, None]
     stop = tl.minimum((split + 1) * CHUNK, T)
     lane = (tl.arange(0, LANES)[:, None] * VECTOR + tl.arange(0, VECTOR)[None, :]).to(INT)
@@ -926,10 +924,9 @@ def _scaled_masked_softmax_mask_finish(
     FLOAT: tl.constexpr,
 ):
     """A program joins the partial states of a row, then goes over one chunk of it."""
-    split = tl.program_id(0) % SPLITS
+    split = (tl.program_id(0) % SPLITS).to(INT)
     rows = (tl.program_id(0) // SPLITS).to(INT) + tl.arange(0, 1)[:, None]
     stop = tl.minimum((split + 1) * CHUNK, T)
-    leads = rows * 0 + split == 0
     lane = (tl.arange(0, LANES)[:, None] * VECTOR + tl.arange(0, VECTOR)[None, :]).to(INT)
     row_2 = rows % ROWS_2
     row_1 = rows // ROWS_2 % ROWS_1
@@ -947,7 +944,7 @@ def _scaled_masked_softmax_mask_finish(
     total = tl.load(partial_total_ptr + rows * SPLITS + splits, mask=splits < SPLITS, other=0.0)
     row_top, row_total = logsumexp_end(top, total)
     # return softmax(score, where=visible)
-    value = 1.0 / row_total
+    reciprocal = 1.0 / row_total
 
     for start in range(split * CHUNK, stop, LANES * VECTOR):
         cols = start + lane
@@ -961,7 +958,7 @@ def _scaled_masked_softmax_mask_finish(
         score = score + mask
         tl.store(
             out_rows + cols * out_col,
-            narrow(exp(score - row_top) * value, out_ptr.dtype.element_ty),
+            narrow(exp(score - row_top) * reciprocal, out_ptr.dtype.element_ty),
             mask=in_cols,
             cache_modifier=".cs",
         )
@@ -999,7 +996,7 @@ def _scaled_masked_softmax_mask_causal_block(
 ):
     """A program holds BLOCK_M whole rows in registers."""
     rows = tl.program_id(0).to(INT) * BLOCK_M + tl.arange(0, BLOCK_M)[:, None]
-    cols = tl.arange(0, BLOCK_N)[None, :]
+    cols = tl.arange(0, BLOCK_N)[None, :].to(INT)
     in_cols = below(cols, T, EVEN_N)
     in_rows = below(rows, ROWS, EVEN_M)
     row_2 = rows % ROWS_2
@@ -1065,7 +1062,7 @@ def _scaled_masked_softmax_mask_causal_loop(
     INT: tl.constexpr,
     FLOAT: tl.constexpr,
 ):
-    """A program goes over one row 2 times, block by block."""
+    """A program goes over one row twice, block by block."""
     rows = tl.program_id(0).to(INT) + tl.arange(0, 1)[:, None]
     lane = (tl.arange(0, LANES)[:, None] * VECTOR + tl.arange(0, VECTOR)[None, :]).to(INT)
     row_2 = rows % ROWS_2
@@ -1114,7 +1111,7 @@ def _scaled_masked_softmax_mask_causal_loop(
 
     row_top, row_total = logsumexp_end(top, total)
 
-    value = 1.0 / tl.where(row_total == 0.0, 1.0, row_total)
+    reciprocal = 1.0 / tl.where(row_total == 0.0, 1.0, row_total)
 
     for start in range(0, T, LANES * VECTOR):
         cols = start + lane
@@ -1132,7 +1129,7 @@ def _scaled_masked_softmax_mask_causal_loop(
         tl.store(
             out_rows + cols * out_col,
             narrow(
-                exp(tl.where(visible, score, float("-inf")) - row_top) * value,
+                exp(tl.where(visible, score, float("-inf")) - row_top) * reciprocal,
                 out_ptr.dtype.element_ty,
             ),
             mask=in_cols,
@@ -1169,7 +1166,7 @@ def _scaled_masked_softmax_mask_causal_partial(
     FLOAT: tl.constexpr,
 ):
     """A program reduces one chunk of a row to its partial states."""
-    split = tl.program_id(0) % SPLITS
+    split = (tl.program_id(0) % SPLITS).to(INT)
     rows = (tl.program_id(0) // SPLITS).to(INT) + tl.arange(0, 1)[:, None]
     stop = tl.minimum((split + 1) * CHUNK, T)
     lane = (tl.arange(0, LANES)[:, None] * VECTOR + tl.arange(0, VECTOR)[None, :]).to(INT)
@@ -1240,10 +1237,9 @@ def _scaled_masked_softmax_mask_causal_finish(
     FLOAT: tl.constexpr,
 ):
     """A program joins the partial states of a row, then goes over one chunk of it."""
-    split = tl.program_id(0) % SPLITS
+    split = (tl.program_id(0) % SPLITS).to(INT)
     rows = (tl.program_id(0) // SPLITS).to(INT) + tl.arange(0, 1)[:, None]
     stop = tl.minimum((split + 1) * CHUNK, T)
-    leads = rows * 0 + split == 0
     lane = (tl.arange(0, LANES)[:, None] * VECTOR + tl.arange(0, VECTOR)[None, :]).to(INT)
     row_2 = rows % ROWS_2
     row_1 = rows // ROWS_2 % ROWS_1
@@ -1261,7 +1257,7 @@ def _scaled_masked_softmax_mask_causal_finish(
     total = tl.load(partial_total_ptr + rows * SPLITS + splits, mask=splits < SPLITS, other=0.0)
     row_top, row_total = logsumexp_end(top, total)
     # return softmax(score, where=visible)
-    value = 1.0 / tl.where(row_total == 0.0, 1.0, row_total)
+    reciprocal = 1.0 / tl.where(row_total == 0.0, 1.0, row_total)
 
     for start in range(split * CHUNK, stop, LANES * VECTOR):
         cols = start + lane
@@ -1278,7 +1274,7 @@ def _scaled_masked_softmax_mask_causal_finish(
         tl.store(
             out_rows + cols * out_col,
             narrow(
-                exp(tl.where(visible, score, float("-inf")) - row_top) * value,
+                exp(tl.where(visible, score, float("-inf")) - row_top) * reciprocal,
                 out_ptr.dtype.element_ty,
             ),
             mask=in_cols,
@@ -1338,7 +1334,7 @@ def _plan(call: Call) -> Launch:
         lanes = {
             "LANES": config["TILE"] // vector,
             "VECTOR": vector,
-            "EVEN": columns % config["TILE"] == 0,
+            "EVEN": columns > 0 and columns % config["TILE"] == 0,
         }
         return Launch(
             Step(
@@ -1417,7 +1413,7 @@ def _plan(call: Call) -> Launch:
     lanes = {
         "LANES": config["TILE"] // vector,
         "VECTOR": vector,
-        "EVEN": columns % config["TILE"] == 0,
+        "EVEN": columns > 0 and columns % config["TILE"] == 0,
     }
     return Launch(
         Step(
@@ -1492,7 +1488,7 @@ def _plan_causal(call: Call) -> Launch:
         lanes = {
             "LANES": config["TILE"] // vector,
             "VECTOR": vector,
-            "EVEN": columns % config["TILE"] == 0,
+            "EVEN": columns > 0 and columns % config["TILE"] == 0,
         }
         return Launch(
             Step(
@@ -1574,7 +1570,7 @@ def _plan_causal(call: Call) -> Launch:
     lanes = {
         "LANES": config["TILE"] // vector,
         "VECTOR": vector,
-        "EVEN": columns % config["TILE"] == 0,
+        "EVEN": columns > 0 and columns % config["TILE"] == 0,
     }
     return Launch(
         Step(
@@ -1650,7 +1646,7 @@ def _plan_mask(call: Call) -> Launch:
         lanes = {
             "LANES": config["TILE"] // vector,
             "VECTOR": vector,
-            "EVEN": columns % config["TILE"] == 0,
+            "EVEN": columns > 0 and columns % config["TILE"] == 0,
         }
         return Launch(
             Step(
@@ -1735,7 +1731,7 @@ def _plan_mask(call: Call) -> Launch:
     lanes = {
         "LANES": config["TILE"] // vector,
         "VECTOR": vector,
-        "EVEN": columns % config["TILE"] == 0,
+        "EVEN": columns > 0 and columns % config["TILE"] == 0,
     }
     return Launch(
         Step(
@@ -1812,7 +1808,7 @@ def _plan_mask_causal(call: Call) -> Launch:
         lanes = {
             "LANES": config["TILE"] // vector,
             "VECTOR": vector,
-            "EVEN": columns % config["TILE"] == 0,
+            "EVEN": columns > 0 and columns % config["TILE"] == 0,
         }
         return Launch(
             Step(
@@ -1900,7 +1896,7 @@ def _plan_mask_causal(call: Call) -> Launch:
     lanes = {
         "LANES": config["TILE"] // vector,
         "VECTOR": vector,
-        "EVEN": columns % config["TILE"] == 0,
+        "EVEN": columns > 0 and columns % config["TILE"] == 0,
     }
     return Launch(
         Step(

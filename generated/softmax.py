@@ -1,6 +1,6 @@
 """Softmax of each row.
 
-Built by tilegen 0.1.0 from specs/softmax.py (spec 84d2e39e, templates 5d89bbc9).
+Built by tilegen 0.1.0 from specs/softmax.py (spec 84d2e39e, templates 31f21757).
 Rebuild with `tilegen build`; edits are overwritten.
 
 Traffic: 2*M*N*e bytes (e: bytes of an element)
@@ -142,7 +142,7 @@ def _softmax_block(
 ):
     """A program holds BLOCK_M whole rows in registers."""
     rows = tl.program_id(0).to(INT) * BLOCK_M + tl.arange(0, BLOCK_M)[:, None]
-    cols = tl.arange(0, BLOCK_N)[None, :]
+    cols = tl.arange(0, BLOCK_N)[None, :].to(INT)
     in_cols = below(cols, N, EVEN_N)
     in_rows = below(rows, M, EVEN_M)
     row_2 = rows % ROWS_2
@@ -191,7 +191,7 @@ def _softmax_loop(
     INT: tl.constexpr,
     FLOAT: tl.constexpr,
 ):
-    """A program goes over one row 2 times, block by block."""
+    """A program goes over one row twice, block by block."""
     rows = tl.program_id(0).to(INT) + tl.arange(0, 1)[:, None]
     lane = (tl.arange(0, LANES)[:, None] * VECTOR + tl.arange(0, VECTOR)[None, :]).to(INT)
     row_2 = rows % ROWS_2
@@ -227,7 +227,7 @@ def _softmax_loop(
 
     row_top, row_total = logsumexp_end(top, total)
 
-    value = 1.0 / row_total
+    reciprocal = 1.0 / row_total
 
     for start in range(0, N, LANES * VECTOR):
         cols = start + lane
@@ -238,7 +238,7 @@ def _softmax_loop(
         ).to(FLOAT)
         tl.store(
             out_rows + cols * out_col,
-            narrow(exp(x - row_top) * value, out_ptr.dtype.element_ty),
+            narrow(exp(x - row_top) * reciprocal, out_ptr.dtype.element_ty),
             mask=in_cols,
             cache_modifier=".cs",
         )
@@ -266,7 +266,7 @@ def _softmax_partial(
     FLOAT: tl.constexpr,
 ):
     """A program reduces one chunk of a row to its partial states."""
-    split = tl.program_id(0) % SPLITS
+    split = (tl.program_id(0) % SPLITS).to(INT)
     rows = (tl.program_id(0) // SPLITS).to(INT) + tl.arange(0, 1)[:, None]
     stop = tl.minimum((split + 1) * CHUNK, N)
     lane = (tl.arange(0, LANES)[:, None] * VECTOR + tl.arange(0, VECTOR)[None, :]).to(INT)
@@ -318,10 +318,9 @@ def _softmax_finish(
     FLOAT: tl.constexpr,
 ):
     """A program joins the partial states of a row, then goes over one chunk of it."""
-    split = tl.program_id(0) % SPLITS
+    split = (tl.program_id(0) % SPLITS).to(INT)
     rows = (tl.program_id(0) // SPLITS).to(INT) + tl.arange(0, 1)[:, None]
     stop = tl.minimum((split + 1) * CHUNK, N)
-    leads = rows * 0 + split == 0
     lane = (tl.arange(0, LANES)[:, None] * VECTOR + tl.arange(0, VECTOR)[None, :]).to(INT)
     row_2 = rows % ROWS_2
     row_1 = rows // ROWS_2 % ROWS_1
@@ -336,7 +335,7 @@ def _softmax_finish(
     total = tl.load(partial_total_ptr + rows * SPLITS + splits, mask=splits < SPLITS, other=0.0)
     row_top, row_total = logsumexp_end(top, total)
     # return tilegen.softmax(x)
-    value = 1.0 / row_total
+    reciprocal = 1.0 / row_total
 
     for start in range(split * CHUNK, stop, LANES * VECTOR):
         cols = start + lane
@@ -345,7 +344,7 @@ def _softmax_finish(
         x = tl.load(x_rows + cols * x_col, mask=in_cols, other=float("-inf")).to(FLOAT)
         tl.store(
             out_rows + cols * out_col,
-            narrow(exp(x - row_top) * value, out_ptr.dtype.element_ty),
+            narrow(exp(x - row_top) * reciprocal, out_ptr.dtype.element_ty),
             mask=in_cols,
             cache_modifier=".cs",
         )
@@ -403,7 +402,7 @@ def _plan(call: Call) -> Launch:
         lanes = {
             "LANES": config["TILE"] // vector,
             "VECTOR": vector,
-            "EVEN": columns % config["TILE"] == 0,
+            "EVEN": columns > 0 and columns % config["TILE"] == 0,
         }
         return Launch(
             Step(
@@ -479,7 +478,7 @@ def _plan(call: Call) -> Launch:
     lanes = {
         "LANES": config["TILE"] // vector,
         "VECTOR": vector,
-        "EVEN": columns % config["TILE"] == 0,
+        "EVEN": columns > 0 and columns % config["TILE"] == 0,
     }
     return Launch(
         Step(

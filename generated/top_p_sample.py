@@ -2,11 +2,11 @@
 
 They are those above a threshold found by bisection, and one is drawn by the Gumbel maximum.
 
-Built by tilegen 0.1.0 from specs/top_p_sample.py (spec 23ad1d28, templates 5d89bbc9).
+Built by tilegen 0.1.0 from specs/top_p_sample.py (spec 23ad1d28, templates 31f21757).
 Rebuild with `tilegen build`; edits are overwritten.
 
 Traffic: M*V*e + M*e + 8*M + i bytes (e: bytes of an element, i: bytes of an index)
-Work: 199*M*V + 124*M flops, 4*M*V + M of them exponentials, roots and quotients
+Work: 199*M*V + 123*M flops, 5*M*V of them exponentials, roots and quotients
 Bound: flops on a100, h100, h200, b200, rtx3090, rtx4090, rtx5090, mi250, mi300x, mi355x; memory on l4, l40s
 Eager PyTorch: 207 kernels, 147.0 times the bytes
 """
@@ -104,7 +104,7 @@ def _top_p_sample_block(
 ):
     """A program holds BLOCK_M whole rows in registers."""
     rows = tl.program_id(0).to(INT) * BLOCK_M + tl.arange(0, BLOCK_M)[:, None]
-    cols = tl.arange(0, BLOCK_N)[None, :]
+    cols = tl.arange(0, BLOCK_N)[None, :].to(INT)
     in_cols = below(cols, V, EVEN_N)
     in_rows = below(rows, M, EVEN_M)
     row_2 = rows % ROWS_2
@@ -129,7 +129,7 @@ def _top_p_sample_block(
     row_top = tl.where(row_max == float("-inf"), 0.0, row_max)
     exps = exp(z - row_top)
     row_total = tl.sum(tl.where(in_cols, exps, 0.0), axis=1, keep_dims=True)
-    p = exps * (1.0 / row_total)
+    p = exps / row_total
     # high = max(p)
     high = nan_max(tl.where(in_cols, p, float("-inf")), 1)
     # low = 0.0 * high
@@ -322,7 +322,7 @@ def _plan(call: Call) -> Launch:
     width = next_power_of_2(columns)
 
     def block_time(config: Config) -> float:
-        work = Work(reads=1, writes=0, flops=199, special=4, joins=28, held=3, held_wide=3)
+        work = Work(reads=1, writes=0, flops=199, special=5, joins=28, held=3, held_wide=3)
         return block_cost(config, call.target, work, call.element_size, rows.total, width)
 
     block = least(call, BLOCK_CONFIGS, block_time)

@@ -65,6 +65,6 @@ def representative(program: Program) -> dict[str, int]:
         if graph.dims[dim].size is None:
             sizes[dim] = left if place == len(rows) - 1 else min(left, 32)
         left = max(1, left // sizes[dim])
-    if not rows and not program.columns:
+    if columns and not rows and not program.columns:
         sizes[columns[0]] = 2**27
     return sizes

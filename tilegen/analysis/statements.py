@@ -186,7 +186,9 @@ class _Reader:
 
     def _tensor(self, pointer: str) -> str:
         name = pointer.split(" ", 1)[0]
-        return self.bases.get(name, name).removesuffix("_ptr")
+        while name in self.bases:
+            name = self.bases[name]
+        return name.removesuffix("_ptr")
 
     def _shape_of(self, text: str) -> Shape:
         return max((self.shapes.get(name, Shape.ONE) for name in _names(text)), default=Shape.ONE)

@@ -143,8 +143,7 @@ class _Maker:
 
     def _kernel(self, kind: str, walked: tuple[Group, ...], doc: str) -> Kernel:
         layout = Layout(self.graph, walked)
-        names = Names(taken(self.graph) | {name for group in walked for name in group.names})
-        low = Lowering(self.graph, layout, names, Comments(self.line_of), {}, ())
+        low = Lowering(self.graph, layout, Names(taken(self.graph)), Comments(self.line_of), {}, ())
         low.policies = read_once(self.graph)
         body = low.emit(low.values(self.graph.outputs))
         for output in self.graph.outputs:
@@ -164,6 +163,7 @@ class _Maker:
             (Sweep((), (), tuple(body), ()),),
             {
                 "floats": floats,
+                "renamed": low.renamed,
                 "groups": walked if kind == "tiled" else (),
                 "pairs": any(statement.shape for statement in body),
             },

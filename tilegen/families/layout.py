@@ -57,6 +57,15 @@ class Layout:
     _sizes: dict[str, Argument] = field(default_factory=dict)
     _offsets: dict[str, Offset] = field(default_factory=dict)
 
+    def reserved(self) -> set[str]:
+        """The names that arguments and addresses may have, which values must leave alone."""
+        tensors = [*(o.name for o in self.graph.operands), *(o.name for o in self.graph.outputs)]
+        endings = {"ptr", *(f"stride_{dim}" for dim in self.graph.dims)}
+        for group in self.groups:
+            endings |= {group.label, *group.strides}
+        walked = {name for group in self.groups for name in group.names}
+        return walked | {f"{tensor}_{ending}" for tensor in tensors for ending in endings}
+
     @property
     def integers(self) -> tuple[Argument, ...]:
         """All integer arguments: sizes of axes, other sizes, strides."""

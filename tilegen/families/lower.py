@@ -8,11 +8,13 @@ from dataclasses import dataclass, field, replace
 from tilegen.analysis.padding import padding
 from tilegen.families import online
 from tilegen.families.layout import Layout, output_places
+from tilegen.families.names import RESERVED
 from tilegen.families.program import Statement
 from tilegen.ir import types
 from tilegen.ir.graph import Graph, Node, Output, Span
-from tilegen.ir.ops import AND, MULTIPLY
-from tilegen.render.triton import Printer
+from tilegen.ir.integers import widened
+from tilegen.ir.ops import AND
+from tilegen.render.triton import Printer, is_scalar
 
 INLINE = ("const", "param", "size", "index")
 
@@ -69,16 +71,25 @@ class Lowering:
         columns: tuple[str, ...],
     ) -> None:
         self.graph, self.layout, self.free, self.comments = graph, layout, names, comments
+        self.free.taken |= layout.reserved()
+        #: Parameters whose names the kernel needs itself, with the names that they have there.
+        self.renamed = {
+            param.name: self.free(f"{param.name}_value")
+            for param in graph.params
+            if param.name in RESERVED | set(graph.dims) | layout.reserved()
+        }
         self.others, self.columns = others, columns
         self.policies: dict[str, str] = {}
         self.names: dict[Node, str] = {}
         self.loaded: dict[Node, None] = {}
-        self.printer = Printer(self.names)
+        self._params: set[str] = set()
+        self.widened = widened(tuple(output.value for output in graph.outputs))
+        self.printer = Printer(self.names, self.widened)
 
     @property
     def params(self) -> tuple[str, ...]:
-        """The run-time parameters of the graph, in signature order."""
-        return tuple(param.name for param in self.graph.params if param.kind in ("float", "int"))
+        """The run-time parameters that the kernel uses, in signature order."""
+        return tuple(param.name for param in self.graph.params if param.name in self._params)
 
     @contextmanager
     def scope(self) -> Iterator[None]:
@@ -112,7 +123,7 @@ class Lowering:
                 self._inline(node)
             elif node.op == "load":
                 statements.append(self._load(node, nodes))
-            elif node.op in ("reduce", "uniform") or node.name or uses.get(node, 0) > 1:
+            elif node.op in ("reduce", "uniform") or node.name or self._worth(node, uses):
                 text = self._computed(node)
                 over = holder.get(node.name)
                 if over is not None and last.get(over, place) <= place:
@@ -126,10 +137,16 @@ class Lowering:
                 )
         return statements
 
+    def _worth(self, node: Node, uses: Mapping[Node, int]) -> bool:
+        """Whether an unnamed value gets a variable: it has several uses, and is no plain number."""
+        return uses.get(node, 0) > 1 and not (node.op == "cast" and is_scalar(node))
+
     def _inline(self, node: Node) -> None:
         """Parameters, sizes and positions are printed where they are used."""
         if node.op == "param":
-            self.bind(node, node.attrs["param"])
+            self._params.add(node.attrs["param"])
+            name: str = node.attrs["param"]
+            self.bind(node, self.renamed.get(name, name))
         elif node.op == "size":
             self.bind(node, self.layout.size(node.attrs["dim"]))
         elif node.op == "index":
@@ -169,7 +186,7 @@ class Lowering:
         """The load of a node; of both halves at once where they lie side by side in memory."""
         tensor: str = node.attrs["tensor"]
         pair = self._pair(node, pending)
-        fixed = "_".join(str(arg.attrs["value"]) for arg in node.args if arg.op == "const")
+        fixed = _digits(node)
         places = self._places(node)
         halves = [node]
         if pair is not None:
@@ -177,8 +194,8 @@ class Lowering:
             places[-1] = (places[-1][0], None, "0")
         name = self.free(node.name or tensor) if not fixed or node.name else ""
         for half in halves:
-            digits = "_".join(str(arg.attrs["value"]) for arg in half.args if arg.op == "const")
-            self.bind(half, name if name and pair is None else self.free(f"{tensor}_{digits}"))
+            own = name if name and pair is None else self.free(f"{tensor}_{_digits(half)}")
+            self.bind(half, own)
             self.loaded[half] = None
         stored = self.graph.operand(tensor).stored
         known = self._pair_strides(tensor, stored) if pair is not None else {}
@@ -193,6 +210,7 @@ class Lowering:
             ", ".join(self.names[half] for half in halves),
             pointer=pointer, mask=mask, other=self._other(node) if mask else "", step=step,
             policy=self.policies.get(tensor, ""), real=node.dtype is types.real,
+            whole=node in self.widened and self.graph.operand(tensor).dtype.bits < 32,
         )  # fmt: skip
 
     def _places(self, node: Node) -> list[tuple[str, Node | None, str]]:
@@ -200,9 +218,15 @@ class Lowering:
         places: list[tuple[str, Node | None, str]] = []
         for dim, arg in zip(node.attrs["dims"], node.args, strict=False):
             plain = arg.op == "index" and arg.dims == (dim,)
-            text = "" if plain else self.printer.text(arg, MULTIPLY + 1)
+            text = "" if plain else self._position(arg)
             places.append((dim, None, "") if plain else (dim, arg, text))
         return places
+
+    def _position(self, arg: Node) -> str:
+        """A computed position, in the type of offsets."""
+        if arg.op == "const":
+            return self.printer.text(arg)
+        return f"tl.cast({self.printer.text(arg)}, INT)"
 
     def _pair(self, node: Node, pending: Sequence[Node]) -> dict[int, Node] | None:
         """The two loads that take both halves of an innermost dimension of size two."""
@@ -242,6 +266,7 @@ class Lowering:
             fill = "True" if identity else "False"
         elif x.dtype.kind == "int":
             fill = {-math.inf: str(-(2**63)), math.inf: str(2**63 - 1)}.get(identity, "0")
+            text = text if fill == "0" else f"({text}).to(tl.int64)"
         else:
             fill = f'float("{identity}")' if math.isinf(identity) else repr(identity)
         return f"tl.where({mask}, {text}, {fill})"
@@ -340,8 +365,16 @@ class Lowering:
         return [value for output in outputs for _, value in output_places(output)]
 
 
+def _digits(node: Node) -> str:
+    """The constant positions of a load, as part of a name."""
+    values = (str(arg.attrs["value"]) for arg in node.args if arg.op == "const")
+    return "_".join(values).replace("-", "minus_")
+
+
 def _wish(node: Node) -> str:
     """The name that suits a node's variable."""
     if node.op == "reduce" and not node.name:
         return f"row_{node.attrs['monoid']}"
+    if node.op == "div" and node.args[0].op == "const":
+        return node.name or "reciprocal"
     return node.name or WISHES.get(node.op, "value")

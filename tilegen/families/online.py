@@ -82,9 +82,9 @@ TABLE: dict[str, Monoid] = {
         ),
         Monoid(
             "all", 1.0, "(tl.min(({x}).to(tl.int32), axis={axis}, keep_dims=True) > 0)",
-            ("held",), (1.0,),
-            "tl.minimum({held}, tl.min(({x}).to(tl.int32), axis=1, keep_dims=True))",
-            "(tl.min({held}, axis=0, keep_dims=True) > 0)", ("row_all",), "tl.int32",
+            ("kept",), (1.0,),
+            "tl.minimum({kept}, tl.min(({x}).to(tl.int32), axis=1, keep_dims=True))",
+            "(tl.min({kept}, axis=0, keep_dims=True) > 0)", ("row_all",), "tl.int32",
         ),
         Monoid("argmax", -math.inf, "arg_max({x}, {index}, {axis})", (), (), "", ""),
         Monoid("argmin", math.inf, "arg_min({x}, {index}, {axis})", (), (), "", ""),

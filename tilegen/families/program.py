@@ -25,6 +25,7 @@ class Statement:
         step: the stride between the two of a pair or join.
         shape: that of the pairs, where a pair or join is one line of memory; else empty.
         real: whether a load widens to the kernel's float type.
+        whole: whether a load widens narrow integers.
         comment: the line of the spec that this became; empty if it was said before.
     """
 
@@ -38,6 +39,7 @@ class Statement:
     step: str = ""
     shape: str = ""
     real: bool = False
+    whole: bool = False
     comment: str = ""
 
 

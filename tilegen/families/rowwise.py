@@ -202,8 +202,10 @@ class _Maker:
             "column_total": self.column_total,
             "loops": any(sweep.body for sweep in passes),
             "floats": [param.name for param in self.graph.params if param.kind == "float"],
+            "renamed": low.renamed,
             "split": False,
             "joins": (),
+            "leads": any("leads" in line.mask for sweep in passes for line in sweep.after),
             **facts,
         }
         return Kernel(
@@ -231,7 +233,7 @@ class _Maker:
         low = self.lowering(graph, "")
         passes = sweeps.all_sweeps(low, self.rows)
         count = sum(bool(sweep.body) for sweep in passes)
-        times = "once" if count == 1 else f"{count} times"
+        times = {1: "once", 2: "twice"}.get(count, f"{count} times")
         doc = f"A program goes over one row {times}, block by block."
         return self.kernel("loop", doc, low, passes, self.tensors(), split=False)
 
@@ -256,7 +258,7 @@ class _Maker:
         )
         finish = self.kernel(
             "finish", doc, low, (last,), (*partials, *inputs, *self.tensors(inputs=False)),
-            split=wide, joins=states, partials=partials,
+            split=wide, joins=states
         )  # fmt: skip
         workspaces = tuple(
             Workspace(name, "(rows.total, splits)", state.dtype)

@@ -148,8 +148,9 @@ def _ahead(sweep: Sweep, low: Lowering, rows: tuple[str, ...]) -> Sweep:
         if not streamed or not wide or names & {s.target for s in sweep.body}:
             body.append(statement)
             continue
-        ahead.append(replace(statement, target=f"next_{statement.target}", real=False))
+        ahead.append(replace(statement, target=f"next_{statement.target}", real=False, whole=False))
         value = f"next_{statement.target}" + (".to(FLOAT)" if statement.real else "")
+        value = f"at_least_32({value})" if statement.whole else value
         arrived.append(Statement("assign", statement.target, value))
     return replace(sweep, ahead=tuple(ahead), arrived=tuple(arrived), body=tuple(body))
 

@@ -81,11 +81,14 @@ def variant_suffix(
     specialising: Sequence[str], key: tuple[Any, ...], params: Sequence[Param]
 ) -> str:
     """A name for one combination of specialising arguments."""
-    literal = {param.name for param in params if param.kind == "literal" and not param.optional}
+    literal = {p.name: p.choices for p in params if p.kind == "literal" and not p.optional}
     parts = []
     for name, value in zip(specialising, key, strict=True):
         if name in literal:
-            parts.append(re.sub(r"\W", "_", str(value)))
+            words = [re.sub(r"\W", "_", str(choice)) for choice in literal[name]]
+            place = literal[name].index(value)
+            alone = words.count(words[place]) == 1
+            parts.append(words[place] if alone else f"{words[place]}_{place}")
         elif value:
             parts.append(name)
     return "".join(f"_{part}" for part in parts)
@@ -222,7 +225,10 @@ def _public_signature(traced: TracedSpec) -> str:
             parts.append(f"{name}: torch.Tensor" + (" | None = None" if optional else ""))
         else:
             param = params[name]
-            hint = {"size": "int", "static": "int", "literal": "str"}.get(param.kind, param.kind)
+            kinds = sorted({type(choice).__name__ for choice in param.choices})
+            hint = {"size": "int", "static": "int", "literal": " | ".join(kinds)}.get(
+                param.kind, param.kind
+            )
             hint += " | None" if param.optional else ""
             parts.append(f"{name}: {hint}{_default(param)}")
     count = len(traced.variants[0].graph.outputs)

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from tilegen.ir import types
 from tilegen.ir.graph import DimInfo, Graph, Node, Operand, Output, Param, Span
+from tilegen.ir.integers import widened
 from tilegen.ir.ops import CALL, TABLE, UNARY
 
 REDUCTIONS = {
@@ -113,6 +114,7 @@ class _Printer:
     ) -> None:
         self.graph, self.line_of = graph, line_of
         self.sizes = _Sizes(graph, params)
+        self.widened = widened(tuple(output.value for output in graph.outputs))
         self.lines: list[Line] = []
         self.names: dict[Node, str] = {}
         self.taken = {o.name for o in graph.operands} | {p.name for p in params} | set(graph.dims)
@@ -137,6 +139,8 @@ class _Printer:
             text = self._arranged(operand)
             if load.dtype is types.real:
                 text = f"widen({text}, compute)"
+            elif load in self.widened and operand.dtype.bits < 32:
+                text = f"at_least_int32({text})"
             if text != operand.name:
                 self.lines.append(Line(operand.name, text))
             self.names[load] = operand.name
@@ -266,7 +270,8 @@ class _Printer:
         place = x.dims.index(dim)
         if place != len(x.dims) - 1:
             source += f".movedim({place}, -1)"
-        source += _inserted((*(d for d in x.dims if d != dim), dim), (*node.dims, dim))
+        # The last axis by a name of its own: the result may have the dimension again.
+        source += _inserted((*(d for d in x.dims if d != dim), "along"), (*node.dims, "along"))
         at = self.aligned(position, node.dims) if position.dims else self.text(position)
         return f"take_last({source}, {at})"
 
@@ -324,7 +329,9 @@ class _Printer:
             return f"{self.text(source, CALL)}.long()"
         storage = f"{to.like}_dtype" if to.like else f"torch.{to.torch}"
         text = f"convert({self._tensor(source, source.dims)}, {storage})"
-        return f"widen({text}, compute)" if to.kind == "float" else text
+        if to.kind == "float":
+            return f"widen({text}, compute)"
+        return f"at_least_int32({text})" if node in self.widened else text
 
     def _uniform(self, node: Node) -> str:
         seed = node.args[0]

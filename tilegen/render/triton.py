@@ -1,7 +1,7 @@
 """Expressions of a graph as Triton text."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from tilegen.ir import types
 from tilegen.ir.graph import Node
@@ -11,8 +11,8 @@ from tilegen.ir.ops import CALL, TABLE, UNARY
 class Printer:
     """Prints nodes, given the names of those that are already variables."""
 
-    def __init__(self, names: Mapping[Node, str]) -> None:
-        self.names = names
+    def __init__(self, names: Mapping[Node, str], widened: Collection[Node] = ()) -> None:
+        self.names, self.widened = names, widened
 
     def text(self, node: Node, level: int = 0) -> str:
         """The expression of `node`, in parentheses if it binds looser than `level`."""
@@ -29,7 +29,7 @@ class Printer:
         row = TABLE[node.op]
         if row.level == CALL:
             args = [self.text(arg, 0) for arg in node.args]
-            if len(args) == 1 and _is_scalar(node.args[0]):
+            if len(args) == 1 and is_scalar(node.args[0]):
                 args = [f"tl.cast({args[0]}, FLOAT)"]
             return row.triton.format(*args), CALL
         if row.arity == 1:
@@ -42,7 +42,7 @@ class Printer:
         source, to = node.args[0], node.attrs["to"]
         text = self.text(source, 0)
         if to is types.real:
-            if _is_scalar(source):
+            if is_scalar(source):
                 return f"tl.cast({text}, FLOAT)"
             return f"{self.text(source, CALL)}.to(FLOAT)"
         if to is types.integer:
@@ -50,15 +50,15 @@ class Printer:
         storage = f"{to.like}_ptr.dtype.element_ty" if to.like else f"tl.{to.triton}"
         narrowed = f"narrow({text}, {storage})"
         if to.kind != "float":
-            return narrowed
+            return f"at_least_32({narrowed})" if node in self.widened else narrowed
         # The interpreter has no conversion of an fp8 zero to fp64.
         return f"{narrowed}.to(tl.float32).to(FLOAT)" if to.bits == 8 else f"{narrowed}.to(FLOAT)"
 
 
 def _plain_number(arg: Node, user: Node) -> Node:
     """An integer argument as it is where a tensor beside it makes it real anyway."""
-    real = any(not _is_scalar(other) for other in user.args if other is not arg)
-    return arg.args[0] if arg.op == "cast" and _is_scalar(arg) and real else arg
+    real = any(not is_scalar(other) for other in user.args if other is not arg)
+    return arg.args[0] if arg.op == "cast" and is_scalar(arg) and real else arg
 
 
 def number(node: Node) -> str:
@@ -74,6 +74,6 @@ def _negative(node: Node) -> bool:
     return isinstance(value, float | int) and math.copysign(1.0, value) < 0
 
 
-def _is_scalar(node: Node) -> bool:
+def is_scalar(node: Node) -> bool:
     """Whether the kernel holds this as a scalar argument or constant, not as a tensor."""
-    return not node.dims and node.op != "load" and all(_is_scalar(arg) for arg in node.args)
+    return not node.dims and node.op != "load" and all(is_scalar(arg) for arg in node.args)

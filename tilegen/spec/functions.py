@@ -6,7 +6,17 @@ from tilegen import errors
 from tilegen.ir import types
 from tilegen.ir.types import DType
 from tilegen.spec.dims import DimType
-from tilegen.spec.value import Number, Value, as_value, build, constant, here, pointwise, union
+from tilegen.spec.value import (
+    Number,
+    Value,
+    alike,
+    as_value,
+    build,
+    constant,
+    here,
+    pointwise,
+    union,
+)
 
 Operand = Value | Number
 
@@ -205,17 +215,18 @@ def take(x: Value, i: Value | int, d: DimType | None = None) -> Value:
     return build("take", [x.node, at.node], dims, x.node.dtype, dim=along.__name__)
 
 
-def stack(*xs: Value, dim: DimType) -> Value:
+def stack(*xs: Operand, dim: DimType) -> Value:
     """The values beside each other along a new dimension of fixed size."""
     if dim.size != len(xs):
         raise errors.MismatchedDimensions(
             f"stack of {len(xs)} values along {dim.__name__} of size {dim.size}", here()
         )
-    dims = union(xs)
+    values = alike([as_value(x) for x in xs])
+    dims = union(values)
     if dim in dims:
         raise errors.RepeatedDimension(f"stack along {dim.__name__}, which a value has", here())
-    nodes = [x.node for x in xs]
-    return build("stack", nodes, (*dims, dim), xs[0].node.dtype, dim=dim.__name__)
+    nodes = [value.node for value in values]
+    return build("stack", nodes, (*dims, dim), nodes[0].dtype, dim=dim.__name__)
 
 
 def unstack(x: Value, dim: DimType) -> tuple[Value, ...]:

@@ -44,9 +44,14 @@ def _real(x: Value) -> Value:
     return x if x.node.dtype.kind == "float" else cast(x, types.real)
 
 
+def _counted(x: Value) -> Value:
+    """Booleans as 0 and 1."""
+    return cast(x, types.integer) if isinstance(x, Value) and x.node.dtype.kind == "bool" else x
+
+
 def sum(x: Value, over: Over | None = None) -> Value:
     """Sum; 0 over an empty dimension."""
-    counted = cast(x, types.integer) if x.node.dtype.kind == "bool" else x
+    counted = _counted(x)
     return _reduce("sum", counted, over, counted.node.dtype)
 
 
@@ -67,12 +72,12 @@ def min(x: Value, over: Over | None = None) -> Value:
 
 def argmax(x: Value, over: DimType | None = None) -> Value:
     """First position of the largest value; NaN counts as largest."""
-    return _reduce("argmax", x, over, types.integer)
+    return _reduce("argmax", _counted(x), over, types.integer)
 
 
 def argmin(x: Value, over: DimType | None = None) -> Value:
     """First position of the smallest value; NaN counts as smallest."""
-    return _reduce("argmin", x, over, types.integer)
+    return _reduce("argmin", _counted(x), over, types.integer)
 
 
 def any(x: Value, over: Over | None = None) -> Value:

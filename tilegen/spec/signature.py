@@ -136,7 +136,12 @@ def _parameter(
     required = parameter.default is parameter.empty
     param = Param(name, "", None if required else parameter.default, required, optional)
     if origin is typing.Literal:
-        return replace(param, kind="literal", choices=typing.get_args(kind))
+        choices = typing.get_args(kind)
+        if not all(isinstance(choice, str | int) for choice in choices):
+            raise errors.BadAnnotation(
+                f"{name!r} is a Literal of {choices!r}", span, "it takes strings and integers"
+            )
+        return replace(param, kind="literal", choices=choices)
     if origin is typing.Annotated:
         if required:
             raise errors.BadAnnotation(f"{name!r} is static and has no default", span)

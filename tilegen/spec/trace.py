@@ -101,6 +101,12 @@ def _trace_variant(signature: Signature, chosen: Mapping[str, Any]) -> Graph:
         name: DimInfo(name, dim.size, fold=name == folds and name not in indexed)
         for name, dim in signature.dims.items()
     }
+    for output in outputs:
+        for node in topological((output.value,)):
+            if node.op == "stack":
+                name = node.attrs["dim"]
+                dims.setdefault(name, DimInfo(name, len(node.args)))
+    _check_sizes(dims, operands, params)
     graph = Graph(signature.spec.name, dims, operands, params, outputs)
     unused = [operand for operand in operands if operand.name not in used]
     if unused:
@@ -108,6 +114,33 @@ def _trace_variant(signature: Signature, chosen: Mapping[str, Any]) -> Graph:
             f"parameter {unused[0].name!r} is not used", unused[0].span, "remove it from the spec"
         )
     return _ordered(graph, names)
+
+
+def _check_sizes(
+    dims: Mapping[str, DimInfo], operands: tuple[Operand, ...], params: tuple[Param, ...]
+) -> None:
+    """Every size follows from the arguments: a flat dimension tells one that is not known yet.
+
+    Raises:
+        UnknownDimension: two sizes of a flat dimension are unknown.
+    """
+    known = {name for name, dim in dims.items() if dim.size is not None}
+    known |= {param.dim for param in params if param.kind == "size"}
+    groups = [(group, operand) for operand in operands for group in operand.stored]
+    known |= {group[0] for group, _ in groups if len(group) == 1}
+    while True:
+        missing = [(set(group) - known, operand) for group, operand in groups]
+        solved = [names for names, _ in missing if len(names) == 1]
+        if not solved:
+            break
+        known.update(*solved)
+    for names, operand in missing:
+        if names:
+            either = sorted(names)
+            raise errors.UnknownDimension(
+                f"the sizes of {' and '.join(either)} do not follow from the arguments",
+                operand.span, f"take one as an argument: {either[0].lower()}: Size[{either[0]}]",
+            )  # fmt: skip
 
 
 def _arguments(

@@ -318,7 +318,7 @@ def pointwise(op: str, *items: object) -> Value:
         if values[0].node.dtype.kind != "bool":
             values[0] = pointwise("ne", values[0], 0)
         shared = common(values[1:])
-        values[1:] = [_match(value, shared) for value in values[1:]]
+        values[1:] = alike(values[1:])
     else:
         shared = common(values)
         if shared.kind not in row.takes:
@@ -326,6 +326,12 @@ def pointwise(op: str, *items: object) -> Value:
         values = [_match(value, shared) for value in values]
     dtype = {"real": types.real, "bool": types.bool_, "same": shared}[row.result]
     return build(op, [value.node for value in values], union(values), dtype)
+
+
+def alike(values: Sequence[Value]) -> list[Value]:
+    """These values in the type that they have together."""
+    shared = common(values)
+    return [_match(value, shared) for value in values]
 
 
 def _match(value: Value, shared: DType) -> Value:

@@ -1,0 +1,148 @@
+"""Specs that a user may write and that once crashed, or gave wrong numbers."""
+
+from typing import Literal
+
+from tilegen import (
+    A,
+    B,
+    C,
+    D,
+    Dim,
+    Flat,
+    Index,
+    M,
+    Mask,
+    N,
+    Out,
+    S,
+    Tensor,
+    Two,
+    Value,
+    all,
+    argmax,
+    cast,
+    elementwise,
+    i32,
+    index,
+    max,
+    mean,
+    min,
+    rowwise,
+    stack,
+    sum,
+    take,
+    u8,
+    unstack,
+    variance,
+    where,
+)
+
+
+class Three(Dim, size=3):
+    """A triple."""
+
+
+@elementwise
+def first_and_last(x: Tensor[M, N]) -> tuple[Value, Value]:
+    """Constant positions, one of them out of range."""
+    first = take(x, 0, M)
+    none = take(x, -1, M)
+    return first, none
+
+
+@elementwise
+def token_shift(x: Tensor[B, S, N]) -> Value:
+    """A gather along an outer dimension that the result has again."""
+    return x - take(x, index(S) - 1, S)
+
+
+@rowwise
+def all_and_spread(x: Tensor[M, A, B]) -> tuple[Value, Value]:
+    """States of two reductions in one sweep."""
+    good = all(x > -1.0, (A, B))
+    spread = variance(x, (A, B), correction=1)
+    return good, spread
+
+
+@elementwise
+def rotate_three(x: Tensor[N, Three]) -> Value:
+    """Components whose names are those of strides."""
+    a, b, c = unstack(x, Three)
+    return stack(b * c, c - a, a + b, dim=Three)
+
+
+@elementwise(dtypes={"packed": u8})
+def unpack(packed: Index[M, D], scale: Tensor[M]) -> Out[M, Flat[D, Two]]:
+    """Two signed numbers of four bits a byte; no tensor has the pair as a dimension."""
+    low = (packed & 15) - 8
+    high = (packed >> 4) - 8
+    return stack(low, high, dim=Two) * scale
+
+
+@rowwise
+def extremes(i: Index[M, N]) -> tuple[Value, Value, Value]:
+    """Integers of any width."""
+    top = max(i)
+    low = min(i)
+    six = cast(max(i) * 6, i32)
+    return top, low, six
+
+
+@rowwise
+def first_true(p: Mask[M, N]) -> Value:
+    """The first place of the largest boolean."""
+    return argmax(p)
+
+
+@elementwise
+def parts(x: Tensor[M, N], p: Mask[N]) -> tuple[Value, Value]:
+    """A result that lacks a dimension, which may be empty."""
+    y = x * 2
+    kind = where(p, 1, 2)
+    return y, kind
+
+
+@elementwise
+def mixed_stack(x: Tensor[M, N], i: Index[N]) -> Out[Two, M, N]:
+    """An integer beside a real."""
+    return stack(i, x, dim=Two)
+
+
+@elementwise
+def remainder(i: Index[N]) -> Value:
+    """Integers that no float holds."""
+    return (i + 3000000000) % 7
+
+
+@elementwise
+def increment(x: Tensor[()], i: Index[()]) -> tuple[Value, Value]:
+    """Scalars alone."""
+    a = x * 2
+    b = i + 1
+    return a, b
+
+
+@elementwise
+def four_groups(x: Tensor[A, B, C, D], b: Tensor[B, D], c: Tensor[C]) -> Out[D, A, C, B]:
+    """More groups of dimensions than a tile has axes."""
+    return x * c + b
+
+
+@elementwise
+def alike(x: Tensor[N], mode: Literal["a-b", "a_b"] = "a_b") -> Value:
+    """Choices whose names read alike."""
+    return x * 2 if mode == "a-b" else x + 1
+
+
+@elementwise
+def named(x: Tensor[M, N], b: Tensor[N], n: float = 2.0, x_ptr: float = 3.0) -> Value:
+    """Parameters named as a kernel's own variables."""
+    return x * n + b * x_ptr
+
+
+@rowwise
+def named_rows(x: Tensor[M, N], rows: float = 2.0, start: int = 3) -> Value:
+    """Parameters named as a kernel's own variables."""
+    held = x - mean(x) * rows
+    x_rows = held * start
+    return x_rows - sum(held)
