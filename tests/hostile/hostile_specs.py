@@ -146,3 +146,11 @@ def named_rows(x: Tensor[M, N], rows: float = 2.0, start: int = 3) -> Value:
     held = x - mean(x) * rows
     x_rows = held * start
     return x_rows - sum(held)
+
+
+@rowwise
+def one_column(x: Tensor[M, N], k: int = 1) -> tuple[Value, Value]:
+    """A position that comes at run time, in and out of range."""
+    y = x - mean(x)
+    at = take(x, k, N)
+    return y, at

@@ -94,6 +94,10 @@ CASES: dict[str, tuple[Right, list[tuple[Any, ...]]]] = {
         [(numbers(5), "a-b"), (numbers(5), "a_b")],
     ),
     "named": (lambda x, b: x * 2 + b * 3, [(numbers(3, 17), numbers(17))]),
+    "one_column": (
+        lambda x, k: (x - x.mean(-1, keepdim=True), x[:, k] if k >= 0 else torch.zeros(len(x))),
+        [(numbers(3, 17), 2), (numbers(3, 17), -1)],
+    ),
     "named_rows": (row_named, [(numbers(3, 17),)]),
 }  # fmt: skip
 

@@ -111,6 +111,13 @@ class Layout:
         masks = [g.mask for g in self.groups if g.mask and set(g.dims) & set(dims)]
         return " & ".join(masks)
 
+    def block(self, dims: tuple[str, ...]) -> str:
+        """A variable in whose shape a value with these dimensions is loaded; empty for scalars."""
+        if self.groups[0].linear == "rows":
+            return "rows"
+        masked = [group for group in self.groups if group.mask and set(group.dims) & set(dims)]
+        return masked[-1].variables[-1] if masked else ""
+
     def address(
         self, tensor: str, at: list[tuple[str, Node | None, str]], known: Mapping[str, str]
     ) -> str:

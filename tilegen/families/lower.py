@@ -203,6 +203,10 @@ class Lowering:
         mask = self.layout.mask(node.dims)
         if node.attrs.get("guarded"):
             guard = self.printer.text(node.args[-1], AND + 1)
+            block = self.layout.block(node.dims)
+            if block and is_scalar(node.args[-1]):
+                # A block as the pointer is: the interpreter cannot mix masks with scalars.
+                guard = f"(tl.where({guard}, {block}, -1) >= 0)"
             mask = f"{mask} & {guard}" if mask else guard
         step = self.layout.stride(tensor, places[-1][0]) if pair is not None else ""
         return Statement(
