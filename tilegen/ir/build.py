@@ -74,12 +74,12 @@ class Builder:
 
     def real_count(self, over: tuple[str, ...], correction: int = 0) -> Node:
         """How many elements a reduction takes, less a correction, as a real number."""
-        total = self.size(over[0])
+        total = self.cast(self.size(over[0]), types.real)
         for dim in over[1:]:
-            total = self.op("mul", total, self.size(dim))
+            total = self.op("mul", total, self.cast(self.size(dim), types.real))
         if correction:
-            total = self.op("sub", total, self.const(correction))
-        return self.cast(total, types.real)
+            total = self.op("sub", total, self.const(float(correction)))
+        return total
 
     def zero(self, dtype: DType) -> Node:
         """Zero of a type."""

@@ -9,8 +9,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from tilegen.ir.build import Builder
-from tilegen.ir.graph import Graph, Node, rewrite, topological
+from tilegen.ir.graph import Graph, Node, Span, rewrite, topological
+from tilegen.ir.ops import TABLE
 from tilegen.ir.passes import share
+from tilegen.ir.types import DType
 
 
 @dataclass(frozen=True)
@@ -85,12 +87,7 @@ def share_moments(graph: Graph) -> Graph:
 
 def multiply_by_reciprocals(graph: Graph) -> Graph:
     """A division of every element by one value of its row is a product with its reciprocal."""
-    exact = {
-        arg.span
-        for node in graph.nodes
-        if node.op in ("round", "floor") or (node.op == "cast" and node.attrs["to"].bits in (8, 32))
-        for arg in node.args
-    }
+    exact = _before_discontinuities(graph)
 
     def rule(node: Node) -> Node | None:
         if node.op != "div" or node.span in exact or node.dtype.kind != "float":
@@ -103,6 +100,29 @@ def multiply_by_reciprocals(graph: Graph) -> Graph:
         return replace(build.op("mul", x, reciprocal), name=node.name)
 
     return share(rewrite(graph, rule))
+
+
+def _before_discontinuities(graph: Graph) -> set[Span | None]:
+    """Where values come from that a rounding to integers or fp8, or a comparison, looks at."""
+    found: set[Span | None] = set()
+    stack = [arg for node in graph.nodes if _is_discontinuous(node) for arg in node.args]
+    seen: set[Node] = set()
+    while stack:
+        node = stack.pop()
+        if node not in seen and (node.op in TABLE or node.op == "cast"):
+            seen.add(node)
+            found.add(node.span)
+            stack.extend(node.args)
+    return found
+
+
+def _is_discontinuous(node: Node) -> bool:
+    if node.op == "cast":
+        to: DType = node.attrs["to"]
+        return to.kind != "float" or to.bits == 8
+    return node.op in ("round", "floor", "floordiv", "mod") or (
+        node.op in TABLE and TABLE[node.op].result == "bool"
+    )
 
 
 def _measured(node: Node) -> bool:
@@ -197,7 +217,8 @@ REWRITES: tuple[Rewrite, ...] = (
     ),
     Rewrite(
         "multiply_by_reciprocals",
-        "the divisor is one value for many elements, and no rounding to integers or fp8 follows",
+        "the divisor is one value for many elements, and no rounding to integers or fp8 and no "
+        "comparison follows",
         "a division costs a reciprocal and several products for each element; the product is at "
         "most one unit in the last place further off",
         multiply_by_reciprocals,
