@@ -627,7 +627,7 @@ def bind(op: "Op", inputs: Tensors, params: Sequence[Any]) -> Binding:
         ValueError: sizes that contradict each other, a param out of its choices.
     """
     _check_tensors(op, inputs)
-    _check_params(op, params)
+    check_params(op, params)
     known = _Sizes(op.name)
     for dim, size in op.static_sizes.items():
         known.claim(dim, size, "the spec")
@@ -706,7 +706,8 @@ _PARAM_TYPES: Final[Mapping[str, Any]] = {
 }
 
 
-def _check_params(op: "Op", params: Sequence[Any]) -> None:
+def check_params(op: "Op", params: Sequence[Any]) -> None:
+    """Raise TypeError or ValueError unless each param is what the spec says."""
     for param, value in zip(op.params, params, strict=True):
         if value is None and param.optional:
             continue
@@ -1016,17 +1017,20 @@ def check_outs(
 ) -> None:
     """Raise ValueError unless each of ``outs`` has the shape, dtype and device of its output."""
     device = next(tensor.device for tensor in inputs if tensor is not None)
-    for tensor, layout in zip(outs, layouts, strict=True):
-        check_out(op, tensor, torch.empty(0, dtype=layout.dtype, device=device), layout.shape)
+    for at, (tensor, layout) in enumerate(zip(outs, layouts, strict=True)):
+        empty = torch.empty(0, dtype=layout.dtype, device=device)
+        check_out(op, at, tensor, empty, layout.shape)
 
 
 def check_out(
     op: "Op",
+    at: int,
     out: torch.Tensor,
     result: torch.Tensor,
     shape: Sequence[int] | None = None,
 ) -> None:
-    """Raise ValueError unless ``out`` can take ``result``."""
+    """Raise ValueError unless ``out`` can take ``result``, the output at that position."""
+    name = "out" if len(op.outputs) == 1 else f"out for {op.outputs[at].name}"
     shape = result.shape if shape is None else shape
     wrong = (
         (list(out.shape) != list(shape), list(out.shape), list(shape)),
@@ -1035,10 +1039,10 @@ def check_out(
     )
     for differs, got, expected in wrong:
         if differs:
-            raise ValueError(f"{op.name}: out is {got}, expected {expected}")
+            raise ValueError(f"{op.name}: {name} is {got}, expected {expected}")
     if has_internal_overlap(out.shape, out.stride()):
         raise ValueError(
-            f"{op.name}: elements of out share memory (shape {list(out.shape)}, strides "
+            f"{op.name}: elements of {name} share memory (shape {list(out.shape)}, strides "
             f"{list(out.stride())})"
         )
 
@@ -1359,6 +1363,10 @@ def evaluate(
     layouts: Sequence[Layout],
 ) -> list[torch.Tensor]:
     """Run a reference on exactly the declared dims and unfold the leading dims of its results."""
+    if all(0 in layout.shape for layout in layouts):
+        # PyTorch has no maximum over nothing, even where nothing is done with it.
+        first = next(tensor for tensor in inputs if tensor is not None)
+        return [first.new_empty(shape, dtype=dtype) for shape, _, dtype in layouts]
     wide = any(tensor is not None and tensor.dtype == torch.float64 for tensor in inputs)
     compute = torch.float64 if wide else torch.float32
     folded = [fold(*pair, op.fold) for pair in zip(op.inputs, inputs, strict=True)]
@@ -1980,6 +1988,7 @@ class Op:
         specialize: names of the arguments that choose a variant.
         inplace: inputs that each program reads where it writes, so ``out`` may be the same view.
         preserve_strides: outputs take the dense strides that their operands share.
+        nonempty: dims that a maximum or another reduction without an identity runs over.
     """
 
     def __init__(
@@ -1996,6 +2005,7 @@ class Op:
         specialize: Sequence[str] = (),
         inplace: Sequence[str] = (),
         preserve_strides: bool = False,
+        nonempty: Sequence[str] = (),
     ) -> None:
         self.name = name
         self.inputs = tuple(inputs)
@@ -2007,7 +2017,9 @@ class Op:
         self.specialize = tuple(specialize)
         self.inplace = frozenset(inplace)
         self.preserve_strides = preserve_strides
+        self.nonempty = tuple(nonempty)
         self._floats = self._positions(lambda param: param.kind == "float")
+        self._integers = self._positions(lambda param: param.kind == "int")
         self._keyed = self._positions(lambda param: param.kind not in ("float", "int"))
         self._optional = self._positions(lambda param: param.optional)
         self._overload = register(self, f"{name}_{spec_hash}")
@@ -2106,8 +2118,13 @@ class Op:
         for at in self._optional:
             parts.append(params[at] is None)
         for at in self._floats:
-            if type(params[at]) is not float and isinstance(params[at], Real):
-                params = [*params[:at], float(params[at]), *params[at + 1 :]]
+            if type(params[at]) is not float:
+                check_params(self, params)
+                if params[at] is not None:
+                    params = [*params[:at], float(params[at]), *params[at + 1 :]]
+        for at in self._integers:
+            if type(params[at]) is not int:
+                check_params(self, params)
         return params
 
     def _first_call(
@@ -2122,6 +2139,7 @@ class Op:
         _, backend, autotune, *_ = key
         binding = bind(self, inputs, params)
         layouts = output_layouts(self, inputs, binding)
+        self._check_reductions(binding, layouts)
         if outs is not None:
             check_outs(self, outs, layouts, inputs)
             check_aliases(self, inputs, outs, pointers, byte_spans((*inputs, *outs)))
@@ -2142,6 +2160,16 @@ class Op:
         call.spans = byte_spans((*inputs, *(outs or ())))
         LAUNCHES.add(key, call)
         return results, call
+
+    def _check_reductions(self, binding: Binding, layouts: Sequence[Layout]) -> None:
+        """Raise ValueError if an output would be a maximum or minimum over nothing."""
+        for dim in self.nonempty:
+            if binding.sizes[dim] == 0 and not all(0 in layout.shape for layout in layouts):
+                name = next(o.name for o in self.inputs if any(dim in entry for entry in o.dims))
+                raise ValueError(
+                    f"{self.name}: {name} has {dim} = 0, and a maximum or minimum over nothing "
+                    f"has no value"
+                )
 
     def _first_launch(
         self,
@@ -2201,6 +2229,7 @@ class Op:
             binding = bind(self, inputs, params)
             variant = self.variants[self._variant_key(inputs, params)]
             layouts = output_layouts(self, inputs, binding)
+            self._check_reductions(binding, layouts)
             results = evaluate(self, variant.reference, inputs, params, layouts)
             result = results[0] if len(results) == 1 else tuple(results)
         else:
@@ -2208,8 +2237,9 @@ class Op:
         if out is None:
             return result
         outs = self._outs(out)
-        for target, value in zip(outs, (result,) if len(outs) == 1 else result, strict=True):
-            check_out(self, target, value)
+        values = (result,) if len(outs) == 1 else result
+        for at, (target, value) in enumerate(zip(outs, values, strict=True)):
+            check_out(self, at, target, value)
             target.copy_(value)
         return out
 
@@ -2834,7 +2864,9 @@ def take_last(x: torch.Tensor, index: torch.Tensor | int) -> torch.Tensor:
 
 
 def finite_max(x: torch.Tensor, axes: Any, *, keepdim: bool = False) -> torch.Tensor:
-    """Return the maximum over ``axes``, and 0 where it is -inf."""
+    """Return the maximum over ``axes``, and 0 where it is -inf, as that of nothing is."""
+    if x.numel() == 0:
+        return x.sum(axes, keepdim=keepdim)
     top = x.amax(axes, keepdim=keepdim)
     return torch.where(top == -torch.inf, torch.zeros_like(top), top)
 

@@ -1,6 +1,6 @@
 """Logarithm of the softmax of each row, without forming the softmax.
 
-Built by tilegen 0.1.0 from specs/log_softmax.py (spec 1e6c8026, templates 31f21757).
+Built by tilegen 0.1.0 from specs/log_softmax.py (spec 1e6c8026, templates fadec6e5).
 Rebuild with `tilegen build`; edits are overwritten.
 
 Traffic: 2*M*N*e bytes (e: bytes of an element)
@@ -524,6 +524,7 @@ OP = Op(
     outputs=(Output("out", ("M", "N"), like="x"),),
     fold="M",
     inplace=("x",),
+    nonempty=("N",),
     variants={
         (): Variant(_plan, reference),
     },

@@ -114,6 +114,7 @@ def module_context(
         "specialize": traced.specialising,
         "inplace": _inplace(variants),
         "preserve_strides": _preserves_strides(variants),
+        "nonempty": _nonempty(traced),
         "operand_names": [operand.name for operand in traced.operands],
         "param_names": [param.name for param in traced.params],
         "reference_signature": ", ".join(
@@ -123,6 +124,19 @@ def module_context(
         "public_doc": _public_doc(traced, first),
         "result_type": "torch.Tensor" if len(first.outputs) == 1 else _tuple_type(first.outputs),
     }
+
+
+def _nonempty(traced: TracedSpec) -> tuple[str, ...]:
+    """Dimensions that a reduction without an identity runs over, as the spec was written."""
+    graphs = [variant.graph for variant in traced.variants]
+    found = {
+        dim
+        for graph in graphs
+        for node in graph.nodes
+        if node.op == "reduce" and node.attrs["monoid"] in ("max", "min", "argmax", "argmin")
+        for dim in node.attrs["over"]
+    }
+    return graphs[0].ordered(found)
 
 
 def _preserves_strides(variants: Sequence[RenderedVariant]) -> bool:
