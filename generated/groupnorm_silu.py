@@ -1,6 +1,6 @@
 """Group norm (Wu and He, arXiv:1803.08494), then SiLU, as in a diffusion U-Net's blocks.
 
-Built by tilegen 0.1.0 from specs/groupnorm_silu.py (spec bf8a903e, templates fadec6e5).
+Built by tilegen 0.1.0 from specs/groupnorm_silu.py (spec bf8a903e, templates e81ba34d).
 Rebuild with `tilegen build`; edits are overwritten.
 
 Traffic: 2*B*C*G*HW*e + 2*C*G*e bytes (e: bytes of an element)
@@ -308,7 +308,7 @@ def _groupnorm_silu_loop(
 
     total = tl.full((LANES, 1), 0.0, FLOAT)
     blocks = tl.cdiv(COLS_1, WIDTH)
-    for block in range(0, tl.cdiv(COLS_0, HEIGHT) * blocks):
+    for block in range(tl.cdiv(COLS_0, HEIGHT) * blocks):
         cols_0 = block // blocks * HEIGHT + lane_0
         cols_1 = block % blocks * WIDTH + lane_1
         in_cols_0 = below(cols_0, COLS_0, EVEN)
@@ -329,7 +329,7 @@ def _groupnorm_silu_loop(
 
     total_2 = tl.full((LANES, 1), 0.0, FLOAT)
     blocks = tl.cdiv(COLS_1, WIDTH)
-    for block in range(0, tl.cdiv(COLS_0, HEIGHT) * blocks):
+    for block in range(tl.cdiv(COLS_0, HEIGHT) * blocks):
         cols_0 = block // blocks * HEIGHT + lane_0
         cols_1 = block % blocks * WIDTH + lane_1
         in_cols_0 = below(cols_0, COLS_0, EVEN)
@@ -352,7 +352,7 @@ def _groupnorm_silu_loop(
     rstd = tl.rsqrt(row_sum_2 / (tl.cast(C, FLOAT) * tl.cast(HW, FLOAT)) + eps)
 
     blocks = tl.cdiv(COLS_1, WIDTH)
-    for block in range(0, tl.cdiv(COLS_0, HEIGHT) * blocks):
+    for block in range(tl.cdiv(COLS_0, HEIGHT) * blocks):
         cols_0 = block // blocks * HEIGHT + lane_0
         cols_1 = block % blocks * WIDTH + lane_1
         in_cols_0 = below(cols_0, COLS_0, EVEN)

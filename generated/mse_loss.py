@@ -1,6 +1,6 @@
 """Mean squared error over all elements, one scalar.
 
-Built by tilegen 0.1.0 from specs/mse_loss.py (spec d67fdad1, templates fadec6e5).
+Built by tilegen 0.1.0 from specs/mse_loss.py (spec d67fdad1, templates e81ba34d).
 Rebuild with `tilegen build`; edits are overwritten.
 
 Traffic: 2*M*N*e + 4 bytes (e: bytes of an element)
@@ -210,7 +210,7 @@ def _mse_loss_loop(
 
     total = tl.full((LANES, 1), 0.0, FLOAT)
     blocks = tl.cdiv(COLS_1, WIDTH)
-    for block in range(0, tl.cdiv(COLS_0, HEIGHT) * blocks):
+    for block in range(tl.cdiv(COLS_0, HEIGHT) * blocks):
         cols_0 = block // blocks * HEIGHT + lane_0
         cols_1 = block % blocks * WIDTH + lane_1
         in_cols_0 = below(cols_0, COLS_0, EVEN)
