@@ -137,11 +137,13 @@ def _lacks_reduced(node: Node) -> bool:
 
 
 def positional(outputs: tuple[Output, ...]) -> set[str]:
-    """Dimensions whose positions are used: leading dimensions may not fold into them."""
+    """Dimensions whose positions are used or gathered at: leading dimensions may not fold there."""
     found: set[str] = set()
     for node in topological(tuple(output.value for output in outputs)):
         if node.op == "uniform":
             continue
+        if node.op == "take":
+            found.add(node.attrs["dim"])
         if node.op != "load":
             found |= {arg.dims[0] for arg in node.args if arg.op == "index"}
     return found
