@@ -4,8 +4,9 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-import tilegen
 from hypothesis import strategies as st
+
+import tilegen
 
 UNARY = (
     "abs({0})", "-({0})", "2.0 * ({0})", "relu({0})", "({0}) * ({0})", "tanh({0})", "sigmoid({0})",
@@ -77,7 +78,7 @@ def finished(kind: str, given: Tensors, lines: Sequence[str], result: str) -> Dr
     body = "\n".join([*(f"    {line}" for line in lines), f"    return {result}"])
     words = set(re.findall(r"\w+", body))
     parameters = []
-    for name, dims in given.stored.items():
+    for name in given.stored:
         if name in words:
             parameters.append(f"{name}: Tensor[{_stored(given, name, words)}]")
     if "at" in words:
