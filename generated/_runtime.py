@@ -1237,13 +1237,16 @@ class Call:
     def stride(self, name: str, dim: str) -> int:
         """Return the stride of a tensor along ``dim`` in elements, 0 if it lacks the dim.
 
-        Raises:
-            ValueError: the dim is several axes, as the fold dim can be: use ``axes``.
+        The axes of the fold dim count as one; where they are not, the runtime copies the tensor.
         """
         strides = self._strides.get(name, {}).get(dim, (0,))
-        if len(strides) != 1:
-            raise ValueError(f"{self.op.name}: {dim} of {name} has {len(strides)} strides")
-        return strides[0]
+        if len(strides) == 1:
+            return strides[0]
+        axes = [(size, (step,)) for size, step in zip(self._extents[dim], strides, strict=True)]
+        merged = merge_axes(axes)
+        if len(merged) > 1:
+            raise TooManyAxes((dim,), dict.fromkeys(self._strides, 1) | {name: len(merged)})
+        return merged[0][1][0] if merged else 0
 
     def axes(self, dims: tuple[str, ...], limit: int, *, reorder: bool = False) -> Axes:
         """Return the axes of ``dims`` in row-major order, merged, padded in front to ``limit``.

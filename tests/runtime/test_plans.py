@@ -129,10 +129,19 @@ def test_what_a_call_tells(planned, runtime):
         assert call.dtype("x") == torch.bfloat16
         assert call.element_size == 4
         assert call.target is runtime.TARGETS[0]
-        with pytest.raises(ValueError, match="M of x has 2 strides"):
-            call.stride("x", "M")
+        assert call.stride("x", "M") == 24
 
     planned(plan, operands, ("M", "G"), fold="M")
+
+
+def test_a_fold_dim_of_several_strides_is_copied_where_one_is_needed(planned):
+    x = torch.empty(3, 5, 24)[:, :4]
+    with pytest.warns(UserWarning, match="op: x is copied"):
+        plan, step = planned(
+            lambda call: call.stride("x", "M"), {"x": (("M", "N"), x)}, ("M", "N"), fold="M"
+        )
+    assert step == 24
+    assert plan.copies == {"x": ((3, 4, 24), (120, 24, 1))}
 
 
 def test_dims_that_no_copy_helps(planned):

@@ -19,7 +19,8 @@ def padding(node: Node, others: dict[Node, float], columns: tuple[str, ...]) -> 
     if not set(node.dims) & set(columns):
         return None
     if node.op == "load":
-        return others.get(node, 0.0)
+        # One that lacks a column has real values where only that column is padded.
+        return others.get(node, 0.0) if set(columns) <= set(node.dims) else None
     if node.op == "cast":
         return padding(node.args[0], others, columns)
     if node.op not in TABLE:
@@ -42,7 +43,12 @@ def choose_others(roots: Iterable[Node], columns: tuple[str, ...]) -> dict[Node,
     """What each load gives in padded columns: 0, or -inf where that saves a mask."""
     nodes = topological(tuple(roots))
     reductions = [node for node in nodes if node.op == "reduce"]
-    loads = [node for node in nodes if node.op == "load" and node.dtype.kind == "float"]
+    # A guarded load gives 0 out of range, which is no padded lane.
+    loads = [
+        node
+        for node in nodes
+        if node.op == "load" and node.dtype.kind == "float" and not node.attrs.get("guarded")
+    ]
     others = dict.fromkeys(loads, 0.0)
 
     def masks(candidate: dict[Node, float]) -> int:

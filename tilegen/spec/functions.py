@@ -178,9 +178,10 @@ def cast(x: Operand, dtype: DType) -> Value:
     return build("cast", [value.node], value.dims, types.computed(dtype), to=dtype)
 
 
-def detach(x: Value) -> Value:
+def detach(x: Operand) -> Value:
     """x, without a gradient."""
-    return build("detach", [x.node], x.dims, x.node.dtype)
+    value = as_value(x)
+    return build("detach", [value.node], value.dims, value.node.dtype)
 
 
 def index(d: DimType) -> Value:
