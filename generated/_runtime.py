@@ -2782,7 +2782,8 @@ def floor_divide(a, b):
         quotient = (a - rest) / b
         quotient = tl.where((rest != 0.0) & ((b < 0.0) != (rest < 0.0)), quotient - 1.0, quotient)
         whole = tl.floor(quotient)
-        return tl.where(quotient - whole > 0.5, whole + 1.0, whole)
+        whole = tl.where(quotient - whole > 0.5, whole + 1.0, whole)
+        return tl.where(b == 0.0, a / b, whole)
     else:
         quotient = a // b
         return tl.where((a % b != 0) & ((a < 0) != (b < 0)), quotient - 1, quotient)
@@ -2802,15 +2803,19 @@ def floor_mod(a, b):
 @triton.jit
 def power(x, y):
     """Return x to the y, in fp64 inside: the exponent multiplies the error of a logarithm."""
-    wide = (x + 0.0 * y).to(tl.float64)
-    exponent = (y + 0.0 * x).to(tl.float64)
+    zero = tl.where((x == x) & (y == y), -0.0, -0.0)  # of both shapes; -0.0 changes no value
+    wide = (x + zero).to(tl.float64)
+    exponent = (y + zero).to(tl.float64)
     size = tl.exp2(exponent * tl.log2(tl.abs(wide)))
+    size = tl.where((tl.abs(wide) == 1.0) & (exponent == exponent), 1.0, size)
     whole = exponent == tl.floor(exponent)
     odd = whole & (tl.floor(exponent * 0.5) * 2.0 != exponent)
-    signed = tl.where(odd, -size, size)
-    result = tl.where(wide < 0.0, tl.where(whole, signed, float("nan")), size)
+    negative = wide.to(tl.int64, bitcast=True) < 0
+    result = tl.where(odd & negative, -size, size)
+    nothing = (wide < 0.0) & (wide > float("-inf")) & (exponent != float("inf")) & ~whole
+    result = tl.where(nothing, float("nan"), result)
     result = tl.where((exponent == 0.0) | (wide == 1.0), 1.0, result)
-    return result.to((x + 0.0 * y).dtype)
+    return result.to((x + y).dtype)
 
 
 # --- Eager helpers: what the references use besides torch itself
