@@ -17,17 +17,21 @@ def of(name: str) -> Subject:
     return subject(LOADED[name], ROOT / "generated")
 
 
+#: Ops of every kind, whose sampled matrix is also looked at itself.
+COMPLETE = ("softmax", "vector_add", "layernorm")
+
+
 @pytest.mark.parametrize("name", LOADED)
 def test_every_schedule_and_config_is_right(name: str) -> None:
-    report = check.run_check([of(name)])
-    assert report.ok, "\n".join(map(str, report.failures[:8]))
-
-
-@pytest.mark.parametrize("name", ["softmax", "vector_add", "layernorm"])
-def test_what_the_matrix_holds(name: str) -> None:
-    """No dtype, layout, structure, schedule or config is left out."""
     op = of(name)
-    records = check.run_check([op]).records
+    report = check.run_check([op])
+    assert report.ok, "\n".join(map(str, report.failures[:8]))
+    if name in COMPLETE:
+        nothing_is_left_out(op, report.records)
+
+
+def nothing_is_left_out(op: Subject, records: list[check.Record]) -> None:
+    """Every dtype, layout, structure, schedule and config was met."""
     cases = " ".join(record.case for record in records)
     launches = {record.launch for record in records}
     for word in ("float32", "bfloat16", "float16", "float64", "float8_e4m3fn", "float8_e5m2",
