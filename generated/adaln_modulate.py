@@ -1,6 +1,6 @@
 """Modulate normalised tokens by the condition of their sample (DiT, arXiv:2212.09748).
 
-Built by tilegen 0.1.0 from specs/adaln_modulate.py (spec a6a63a77, templates 012af99e).
+Built by tilegen 0.1.0 from specs/adaln_modulate.py (spec a6a63a77, templates 3a296dd1).
 Rebuild with `tilegen build`; edits are overwritten.
 
 Traffic: 2*B*N*S*e + 2*B*N*e bytes (e: bytes of an element)
@@ -136,7 +136,8 @@ def _adaln_modulate_tiled(
 
 def _plan(call: Call) -> Launch:
     """Kernel, config and grid for one set of shapes, strides and dtypes."""
-    axes_0 = call.axes(("B",), limit=2)
+
+    axes_0 = call.axes(("B",), limit=2, spare_last=True)
     axes_1 = call.axes(("S",), limit=1)
     axes_2 = call.axes(("N",), limit=1)
     height, length = axes_1.total, axes_2.total
@@ -148,7 +149,7 @@ def _plan(call: Call) -> Launch:
 
     config = call.choose(TILED_CONFIGS, tiled_time)
     block_0, block_1 = tile_shape(
-        axes_1.crossed(-1), height, length, config["TILE"], call.element_size
+        axes_1.crossed(), height, length, config["TILE"], call.element_size
     )
     tiles = cdiv(height, block_0) * cdiv(length, block_1)
     return Launch(

@@ -2,7 +2,7 @@
 
 y normalises the unrounded sum; h is that sum as it is stored, rounded.
 
-Built by tilegen 0.1.0 from specs/add_rmsnorm.py (spec 76e34d14, templates 012af99e).
+Built by tilegen 0.1.0 from specs/add_rmsnorm.py (spec 76e34d14, templates 3a296dd1).
 Rebuild with `tilegen build`; edits are overwritten.
 
 Traffic: 4*M*N*e + N*e bytes (e: bytes of an element)
@@ -49,6 +49,14 @@ _BLOCK_1 = (
     Config(TILE=16384, num_warps=32),  # at most 32768 B shared
 )
 _BLOCK_2 = (
+    Config(TILE=1024, num_warps=1),  # at most 4096 B shared
+    Config(TILE=4096, num_warps=2),  # at most 16384 B shared
+    Config(TILE=4096, num_warps=16),  # at most 16384 B shared
+    Config(TILE=8192, num_warps=4),  # at most 32768 B shared
+    Config(TILE=16384, num_warps=8),  # at most 65536 B shared
+    Config(TILE=16384, num_warps=16),  # at most 65536 B shared
+)
+_BLOCK_3 = (
     Config(TILE=512, num_warps=1),  # at most 2048 B shared
     Config(TILE=1024, num_warps=1),  # at most 4096 B shared
     Config(TILE=4096, num_warps=4),  # at most 16384 B shared
@@ -56,7 +64,7 @@ _BLOCK_2 = (
     Config(TILE=8192, num_warps=8),  # at most 32768 B shared
     Config(TILE=8192, num_warps=16),  # at most 32768 B shared
 )
-_BLOCK_3 = (
+_BLOCK_4 = (
     Config(TILE=4096, num_warps=1),  # at most 8192 B shared
     Config(TILE=4096, num_warps=8),  # at most 8192 B shared
     Config(TILE=8192, num_warps=2),  # at most 16384 B shared
@@ -64,20 +72,13 @@ _BLOCK_3 = (
     Config(TILE=32768, num_warps=8),  # at most 65536 B shared
     Config(TILE=32768, num_warps=16),  # at most 65536 B shared
 )
-_BLOCK_4 = (
-    Config(TILE=1024, num_warps=1),  # at most 4096 B shared
-    Config(TILE=4096, num_warps=4),  # at most 16384 B shared
-    Config(TILE=4096, num_warps=8),  # at most 16384 B shared
-    Config(TILE=8192, num_warps=4),  # at most 32768 B shared
-    Config(TILE=16384, num_warps=8),  # at most 65536 B shared
-    Config(TILE=16384, num_warps=16),  # at most 65536 B shared
-)
 #: Whole rows in registers, TILE elements to a program; by architecture class and element size in bytes.
 BLOCK_CONFIGS = by_class(
-    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2, 4), _BLOCK_1),
-    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _BLOCK_2),
-    (("gfx90a", "gfx942", "gfx950"), (1, 2, 4), _BLOCK_3),
-    (("gfx90a", "gfx942", "gfx950"), (8,), _BLOCK_4),
+    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2), _BLOCK_1),
+    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (4,), _BLOCK_2),
+    (("gfx90a", "gfx942", "gfx950"), (8,), _BLOCK_2),
+    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _BLOCK_3),
+    (("gfx90a", "gfx942", "gfx950"), (1, 2, 4), _BLOCK_4),
 )
 
 _LOOP_1 = (
@@ -202,16 +203,16 @@ def _add_rmsnorm_block(
         other=0.0,
         eviction_policy="evict_last",
     ).to(FLOAT)
+    weight = tl.load(
+        weight_ptr + cols * weight_col, mask=in_cols, other=0.0, eviction_policy="evict_last"
+    )
     # h = x + residual
     h = x + residual
     # rstd = rsqrt(mean(h * h) + eps)
     row_sum = tl.sum(h * h, axis=1, keep_dims=True)
     rstd = tl.rsqrt(row_sum / N + eps)
-    weight = tl.load(
-        weight_ptr + cols * weight_col, mask=in_cols, other=0.0, eviction_policy="evict_last"
-    ).to(FLOAT)
     # y = h * rstd * weight
-    y = h * rstd * weight
+    y = h * rstd * weight.to(FLOAT)
     tl.store(y_rows + cols * y_col, narrow(y, y_ptr.dtype.element_ty), mask=in_rows & in_cols)
     tl.store(h_rows + cols * h_col, narrow(h, h_ptr.dtype.element_ty), mask=in_rows & in_cols)
 
@@ -465,13 +466,13 @@ def _add_rmsnorm_finish(
 
 def _plan(call: Call) -> Launch:
     """Kernel, config and grid for one set of shapes, strides and dtypes."""
-    rows = call.axes(("M",), limit=3)
+    rows = call.axes(("M",), limit=3, spare_last=True)
     cols = call.axes(("N",), limit=1)
     columns = cols.total
     width = next_power_of_2(columns)
 
     def block_time(config: Config) -> float:
-        work = Work(reads=2, writes=2, flops=5, joins=1, held=2, held_wide=2)
+        work = Work(reads=2, writes=2, flops=5, joins=1, held=2, held_wide=3)
         return block_cost(config, call.target, work, call.element_size, rows.total, width)
 
     block = least(call, BLOCK_CONFIGS, block_time)
@@ -499,15 +500,12 @@ def _plan(call: Call) -> Launch:
         return split_cost(config, call.target, work, call.element_size, rows.total, columns)
 
     split = least(call, LOOP_CONFIGS, split_time)
+
     if call.takes("split", split < min(block, loop)):
         config = call.choose(LOOP_CONFIGS, split_time)
         splits, chunk = split_row(call.target, rows.total, columns, config["TILE"])
         vector = max(1, 16 // call.element_size)
-        lanes = {
-            "LANES": config["TILE"] // vector,
-            "VECTOR": vector,
-            "EVEN": columns > 0 and columns % config["TILE"] == 0,
-        }
+        even = columns > 0 and columns % config["TILE"] == 0
         return Launch(
             Step(
                 _add_rmsnorm_partial,
@@ -522,7 +520,13 @@ def _plan(call: Call) -> Launch:
                     *rows.strides("residual"),
                     cols.strides("residual")[0],
                 ),
-                constants={**lanes, "SPLITS": splits, "CHUNK": chunk},
+                constants={
+                    "LANES": config["TILE"] // vector,
+                    "VECTOR": vector,
+                    "EVEN": even,
+                    "SPLITS": splits,
+                    "CHUNK": chunk,
+                },
                 config=config,
             ),
             Step(
@@ -545,9 +549,11 @@ def _plan(call: Call) -> Launch:
                 ),
                 params=("eps",),
                 constants={
-                    **lanes,
-                    "CHUNK": chunk,
+                    "LANES": config["TILE"] // vector,
+                    "VECTOR": vector,
+                    "EVEN": even,
                     "SPLITS": splits,
+                    "CHUNK": chunk,
                     "BLOCK_S": next_power_of_2(splits),
                 },
                 config=config,
@@ -592,11 +598,7 @@ def _plan(call: Call) -> Launch:
 
     config = call.choose(LOOP_CONFIGS, loop_time)
     vector = max(1, 16 // call.element_size)
-    lanes = {
-        "LANES": config["TILE"] // vector,
-        "VECTOR": vector,
-        "EVEN": columns > 0 and columns % config["TILE"] == 0,
-    }
+    even = columns > 0 and columns % config["TILE"] == 0
     return Launch(
         Step(
             _add_rmsnorm_loop,
@@ -617,7 +619,7 @@ def _plan(call: Call) -> Launch:
                 cols.strides("h")[0],
             ),
             params=("eps",),
-            constants=lanes,
+            constants={"LANES": config["TILE"] // vector, "VECTOR": vector, "EVEN": even},
             config=config,
         )
     )

@@ -2,7 +2,7 @@
 
 A row with the label ignore_index costs 0; softcap is Gemma 2's (arXiv:2408.00118).
 
-Built by tilegen 0.1.0 from specs/cross_entropy.py (spec 42770796, templates 012af99e).
+Built by tilegen 0.1.0 from specs/cross_entropy.py (spec 42770796, templates 3a296dd1).
 Rebuild with `tilegen build`; edits are overwritten.
 
 Traffic: M*V*e + M*i + 8*M bytes (e: bytes of an element, i: bytes of an index)
@@ -174,19 +174,19 @@ def _cross_entropy_block(
         other=float("-inf"),
         eviction_policy="evict_last",
     ).to(FLOAT)
-    # lse = logsumexp(logits)
-    row_max = nan_max(logits, 1)
-    row_top = tl.where(row_max == float("-inf"), 0.0, row_max)
-    row_total = tl.sum(exp(logits - row_top), axis=1, keep_dims=True)
-    lse = tl.where(row_top == float("inf"), row_top, row_top + tl.log(row_total))
     label = tl.load(
         logits_rows + tl.cast(target, INT) * logits_stride_V,
         mask=in_rows & ((target >= 0) & (target < V)),
         other=0.0,
         eviction_policy="evict_last",
-    ).to(FLOAT)
+    )
+    # lse = logsumexp(logits)
+    row_max = nan_max(logits, 1)
+    row_top = tl.where(row_max == float("-inf"), 0.0, row_max)
+    row_total = tl.sum(exp(logits - row_top), axis=1, keep_dims=True)
+    lse = tl.where(row_top == float("inf"), row_top, row_top + tl.log(row_total))
     # loss = where(target == ignore_index, 0.0, lse - label + z_loss * lse * lse)
-    loss = tl.where(target == ignore_index, 0.0, lse - label + z_loss * lse * lse)
+    loss = tl.where(target == ignore_index, 0.0, lse - label.to(FLOAT) + z_loss * lse * lse)
     tl.store(loss_rows, narrow(loss, loss_ptr.dtype.element_ty), mask=in_rows)
     tl.store(lse_rows, narrow(lse, lse_ptr.dtype.element_ty), mask=in_rows)
 
@@ -442,22 +442,23 @@ def _cross_entropy_softcap_block(
         other=0.0,
         eviction_policy="evict_last",
     ).to(FLOAT)
-    # logits = softcap * tanh(logits / softcap)
-    logits_2 = softcap * tanh(logits / softcap)
-    # lse = logsumexp(logits)
-    row_max = nan_max(tl.where(in_cols, logits_2, float("-inf")), 1)
-    row_top = tl.where(row_max == float("-inf"), 0.0, row_max)
-    row_total = tl.sum(tl.where(in_cols, exp(logits_2 - row_top), 0.0), axis=1, keep_dims=True)
-    lse = tl.where(row_top == float("inf"), row_top, row_top + tl.log(row_total))
-    # label = take(logits, target)
-    valid = (target >= 0) & (target < V)
-    logits_3 = tl.load(
+    logits_2 = tl.load(
         logits_rows + tl.cast(target, INT) * logits_stride_V,
-        mask=in_rows & valid,
+        mask=in_rows & ((target >= 0) & (target < V)),
         other=0.0,
         eviction_policy="evict_last",
-    ).to(FLOAT)
-    label = tl.where(valid, softcap * tanh(logits_3 / softcap), 0.0)
+    )
+    # logits = softcap * tanh(logits / softcap)
+    logits_3 = softcap * tanh(logits / softcap)
+    # lse = logsumexp(logits)
+    row_max = nan_max(tl.where(in_cols, logits_3, float("-inf")), 1)
+    row_top = tl.where(row_max == float("-inf"), 0.0, row_max)
+    row_total = tl.sum(tl.where(in_cols, exp(logits_3 - row_top), 0.0), axis=1, keep_dims=True)
+    lse = tl.where(row_top == float("inf"), row_top, row_top + tl.log(row_total))
+    # label = take(logits, target)
+    label = tl.where(
+        (target >= 0) & (target < V), softcap * tanh(logits_2.to(FLOAT) / softcap), 0.0
+    )
     # loss = where(target == ignore_index, 0.0, lse - label + z_loss * lse * lse)
     loss = tl.where(target == ignore_index, 0.0, lse - label + z_loss * lse * lse)
     tl.store(loss_rows, narrow(loss, loss_ptr.dtype.element_ty), mask=in_rows)
@@ -725,22 +726,22 @@ def _cross_entropy_label_smoothing_block(
         other=float("-inf"),
         eviction_policy="evict_last",
     ).to(FLOAT)
-    # lse = logsumexp(logits)
-    row_max = nan_max(logits, 1)
-    row_top = tl.where(row_max == float("-inf"), 0.0, row_max)
-    row_total = tl.sum(exp(logits - row_top), axis=1, keep_dims=True)
-    lse = tl.where(row_top == float("inf"), row_top, row_top + tl.log(row_total))
     label = tl.load(
         logits_rows + tl.cast(target, INT) * logits_stride_V,
         mask=in_rows & ((target >= 0) & (target < V)),
         other=0.0,
         eviction_policy="evict_last",
-    ).to(FLOAT)
+    )
+    # lse = logsumexp(logits)
+    row_max = nan_max(logits, 1)
+    row_top = tl.where(row_max == float("-inf"), 0.0, row_max)
+    row_total = tl.sum(exp(logits - row_top), axis=1, keep_dims=True)
+    lse = tl.where(row_top == float("inf"), row_top, row_top + tl.log(row_total))
     # smooth = where(label_smoothing > 0.0, mean(logits), 0.0)
     row_sum = tl.sum(tl.where(in_cols, logits, 0.0), axis=1, keep_dims=True)
     smooth = tl.where(label_smoothing > 0.0, row_sum / V, 0.0)
     # label = (1.0 - label_smoothing) * label + label_smoothing * smooth
-    label_2 = (1.0 - label_smoothing) * label + label_smoothing * smooth
+    label_2 = (1.0 - label_smoothing) * label.to(FLOAT) + label_smoothing * smooth
     # loss = where(target == ignore_index, 0.0, lse - label + z_loss * lse * lse)
     loss = tl.where(target == ignore_index, 0.0, lse - label_2 + z_loss * lse * lse)
     tl.store(loss_rows, narrow(loss, loss_ptr.dtype.element_ty), mask=in_rows)
@@ -1020,24 +1021,25 @@ def _cross_entropy_label_smoothing_softcap_block(
         other=0.0,
         eviction_policy="evict_last",
     ).to(FLOAT)
-    # logits = softcap * tanh(logits / softcap)
-    logits_2 = softcap * tanh(logits / softcap)
-    # lse = logsumexp(logits)
-    row_max = nan_max(tl.where(in_cols, logits_2, float("-inf")), 1)
-    row_top = tl.where(row_max == float("-inf"), 0.0, row_max)
-    row_total = tl.sum(tl.where(in_cols, exp(logits_2 - row_top), 0.0), axis=1, keep_dims=True)
-    lse = tl.where(row_top == float("inf"), row_top, row_top + tl.log(row_total))
-    # label = take(logits, target)
-    valid = (target >= 0) & (target < V)
-    logits_3 = tl.load(
+    logits_2 = tl.load(
         logits_rows + tl.cast(target, INT) * logits_stride_V,
-        mask=in_rows & valid,
+        mask=in_rows & ((target >= 0) & (target < V)),
         other=0.0,
         eviction_policy="evict_last",
-    ).to(FLOAT)
-    label = tl.where(valid, softcap * tanh(logits_3 / softcap), 0.0)
+    )
+    # logits = softcap * tanh(logits / softcap)
+    logits_3 = softcap * tanh(logits / softcap)
+    # lse = logsumexp(logits)
+    row_max = nan_max(tl.where(in_cols, logits_3, float("-inf")), 1)
+    row_top = tl.where(row_max == float("-inf"), 0.0, row_max)
+    row_total = tl.sum(tl.where(in_cols, exp(logits_3 - row_top), 0.0), axis=1, keep_dims=True)
+    lse = tl.where(row_top == float("inf"), row_top, row_top + tl.log(row_total))
+    # label = take(logits, target)
+    label = tl.where(
+        (target >= 0) & (target < V), softcap * tanh(logits_2.to(FLOAT) / softcap), 0.0
+    )
     # smooth = where(label_smoothing > 0.0, mean(logits), 0.0)
-    row_sum = tl.sum(logits_2, axis=1, keep_dims=True)
+    row_sum = tl.sum(logits_3, axis=1, keep_dims=True)
     smooth = tl.where(label_smoothing > 0.0, row_sum / V, 0.0)
     # label = (1.0 - label_smoothing) * label + label_smoothing * smooth
     label = (1.0 - label_smoothing) * label + label_smoothing * smooth
@@ -1277,7 +1279,7 @@ def _cross_entropy_label_smoothing_softcap_finish(
 
 def _plan(call: Call) -> Launch:
     """Kernel, config and grid for one set of shapes, strides and dtypes."""
-    rows = call.axes(("M",), limit=3)
+    rows = call.axes(("M",), limit=3, spare_last=True)
     cols = call.axes(("V",), limit=1)
     columns = cols.total
     width = next_power_of_2(columns)
@@ -1303,15 +1305,12 @@ def _plan(call: Call) -> Launch:
         return split_cost(config, call.target, work, call.element_size, rows.total, columns)
 
     split = least(call, LOOP_CONFIGS, split_time)
+
     if call.takes("split", split < min(block, loop)):
         config = call.choose(LOOP_CONFIGS, split_time)
         splits, chunk = split_row(call.target, rows.total, columns, config["TILE"])
         vector = max(1, 16 // call.element_size)
-        lanes = {
-            "LANES": config["TILE"] // vector,
-            "VECTOR": vector,
-            "EVEN": columns > 0 and columns % config["TILE"] == 0,
-        }
+        even = columns > 0 and columns % config["TILE"] == 0
         return Launch(
             Step(
                 _cross_entropy_partial,
@@ -1324,7 +1323,13 @@ def _plan(call: Call) -> Launch:
                     *rows.strides("logits"),
                     cols.strides("logits")[0],
                 ),
-                constants={**lanes, "SPLITS": splits, "CHUNK": chunk},
+                constants={
+                    "LANES": config["TILE"] // vector,
+                    "VECTOR": vector,
+                    "EVEN": even,
+                    "SPLITS": splits,
+                    "CHUNK": chunk,
+                },
                 config=config,
             ),
             Step(
@@ -1383,11 +1388,7 @@ def _plan(call: Call) -> Launch:
 
     config = call.choose(LOOP_CONFIGS, loop_time)
     vector = max(1, 16 // call.element_size)
-    lanes = {
-        "LANES": config["TILE"] // vector,
-        "VECTOR": vector,
-        "EVEN": columns > 0 and columns % config["TILE"] == 0,
-    }
+    even = columns > 0 and columns % config["TILE"] == 0
     return Launch(
         Step(
             _cross_entropy_loop,
@@ -1405,7 +1406,7 @@ def _plan(call: Call) -> Launch:
                 *rows.strides("lse"),
             ),
             params=("ignore_index", "z_loss"),
-            constants=lanes,
+            constants={"LANES": config["TILE"] // vector, "VECTOR": vector, "EVEN": even},
             config=config,
         )
     )
@@ -1413,7 +1414,7 @@ def _plan(call: Call) -> Launch:
 
 def _plan_softcap(call: Call) -> Launch:
     """Kernel, config and grid for one set of shapes, strides and dtypes."""
-    rows = call.axes(("M",), limit=3)
+    rows = call.axes(("M",), limit=3, spare_last=True)
     cols = call.axes(("V",), limit=1)
     columns = cols.total
     width = next_power_of_2(columns)
@@ -1446,15 +1447,12 @@ def _plan_softcap(call: Call) -> Launch:
         return split_cost(config, call.target, work, call.element_size, rows.total, columns)
 
     split = least(call, LOOP_CONFIGS, split_time)
+
     if call.takes("split", split < min(block, loop)):
         config = call.choose(LOOP_CONFIGS, split_time)
         splits, chunk = split_row(call.target, rows.total, columns, config["TILE"])
         vector = max(1, 16 // call.element_size)
-        lanes = {
-            "LANES": config["TILE"] // vector,
-            "VECTOR": vector,
-            "EVEN": columns > 0 and columns % config["TILE"] == 0,
-        }
+        even = columns > 0 and columns % config["TILE"] == 0
         return Launch(
             Step(
                 _cross_entropy_softcap_partial,
@@ -1468,7 +1466,13 @@ def _plan_softcap(call: Call) -> Launch:
                     cols.strides("logits")[0],
                 ),
                 params=("softcap",),
-                constants={**lanes, "SPLITS": splits, "CHUNK": chunk},
+                constants={
+                    "LANES": config["TILE"] // vector,
+                    "VECTOR": vector,
+                    "EVEN": even,
+                    "SPLITS": splits,
+                    "CHUNK": chunk,
+                },
                 config=config,
             ),
             Step(
@@ -1527,11 +1531,7 @@ def _plan_softcap(call: Call) -> Launch:
 
     config = call.choose(LOOP_CONFIGS, loop_time)
     vector = max(1, 16 // call.element_size)
-    lanes = {
-        "LANES": config["TILE"] // vector,
-        "VECTOR": vector,
-        "EVEN": columns > 0 and columns % config["TILE"] == 0,
-    }
+    even = columns > 0 and columns % config["TILE"] == 0
     return Launch(
         Step(
             _cross_entropy_softcap_loop,
@@ -1549,7 +1549,7 @@ def _plan_softcap(call: Call) -> Launch:
                 *rows.strides("lse"),
             ),
             params=("ignore_index", "z_loss", "softcap"),
-            constants=lanes,
+            constants={"LANES": config["TILE"] // vector, "VECTOR": vector, "EVEN": even},
             config=config,
         )
     )
@@ -1557,7 +1557,7 @@ def _plan_softcap(call: Call) -> Launch:
 
 def _plan_label_smoothing(call: Call) -> Launch:
     """Kernel, config and grid for one set of shapes, strides and dtypes."""
-    rows = call.axes(("M",), limit=3)
+    rows = call.axes(("M",), limit=3, spare_last=True)
     cols = call.axes(("V",), limit=1)
     columns = cols.total
     width = next_power_of_2(columns)
@@ -1590,15 +1590,12 @@ def _plan_label_smoothing(call: Call) -> Launch:
         return split_cost(config, call.target, work, call.element_size, rows.total, columns)
 
     split = least(call, LOOP_CONFIGS, split_time)
+
     if call.takes("split", split < min(block, loop)):
         config = call.choose(LOOP_CONFIGS, split_time)
         splits, chunk = split_row(call.target, rows.total, columns, config["TILE"])
         vector = max(1, 16 // call.element_size)
-        lanes = {
-            "LANES": config["TILE"] // vector,
-            "VECTOR": vector,
-            "EVEN": columns > 0 and columns % config["TILE"] == 0,
-        }
+        even = columns > 0 and columns % config["TILE"] == 0
         return Launch(
             Step(
                 _cross_entropy_label_smoothing_partial,
@@ -1611,7 +1608,13 @@ def _plan_label_smoothing(call: Call) -> Launch:
                     *rows.strides("logits"),
                     cols.strides("logits")[0],
                 ),
-                constants={**lanes, "SPLITS": splits, "CHUNK": chunk},
+                constants={
+                    "LANES": config["TILE"] // vector,
+                    "VECTOR": vector,
+                    "EVEN": even,
+                    "SPLITS": splits,
+                    "CHUNK": chunk,
+                },
                 config=config,
             ),
             Step(
@@ -1679,11 +1682,7 @@ def _plan_label_smoothing(call: Call) -> Launch:
 
     config = call.choose(LOOP_CONFIGS, loop_time)
     vector = max(1, 16 // call.element_size)
-    lanes = {
-        "LANES": config["TILE"] // vector,
-        "VECTOR": vector,
-        "EVEN": columns > 0 and columns % config["TILE"] == 0,
-    }
+    even = columns > 0 and columns % config["TILE"] == 0
     return Launch(
         Step(
             _cross_entropy_label_smoothing_loop,
@@ -1701,7 +1700,7 @@ def _plan_label_smoothing(call: Call) -> Launch:
                 *rows.strides("lse"),
             ),
             params=("ignore_index", "label_smoothing", "z_loss"),
-            constants=lanes,
+            constants={"LANES": config["TILE"] // vector, "VECTOR": vector, "EVEN": even},
             config=config,
         )
     )
@@ -1709,7 +1708,7 @@ def _plan_label_smoothing(call: Call) -> Launch:
 
 def _plan_label_smoothing_softcap(call: Call) -> Launch:
     """Kernel, config and grid for one set of shapes, strides and dtypes."""
-    rows = call.axes(("M",), limit=3)
+    rows = call.axes(("M",), limit=3, spare_last=True)
     cols = call.axes(("V",), limit=1)
     columns = cols.total
     width = next_power_of_2(columns)
@@ -1742,15 +1741,12 @@ def _plan_label_smoothing_softcap(call: Call) -> Launch:
         return split_cost(config, call.target, work, call.element_size, rows.total, columns)
 
     split = least(call, LOOP_CONFIGS, split_time)
+
     if call.takes("split", split < min(block, loop)):
         config = call.choose(LOOP_CONFIGS, split_time)
         splits, chunk = split_row(call.target, rows.total, columns, config["TILE"])
         vector = max(1, 16 // call.element_size)
-        lanes = {
-            "LANES": config["TILE"] // vector,
-            "VECTOR": vector,
-            "EVEN": columns > 0 and columns % config["TILE"] == 0,
-        }
+        even = columns > 0 and columns % config["TILE"] == 0
         return Launch(
             Step(
                 _cross_entropy_label_smoothing_softcap_partial,
@@ -1764,7 +1760,13 @@ def _plan_label_smoothing_softcap(call: Call) -> Launch:
                     cols.strides("logits")[0],
                 ),
                 params=("softcap",),
-                constants={**lanes, "SPLITS": splits, "CHUNK": chunk},
+                constants={
+                    "LANES": config["TILE"] // vector,
+                    "VECTOR": vector,
+                    "EVEN": even,
+                    "SPLITS": splits,
+                    "CHUNK": chunk,
+                },
                 config=config,
             ),
             Step(
@@ -1832,11 +1834,7 @@ def _plan_label_smoothing_softcap(call: Call) -> Launch:
 
     config = call.choose(LOOP_CONFIGS, loop_time)
     vector = max(1, 16 // call.element_size)
-    lanes = {
-        "LANES": config["TILE"] // vector,
-        "VECTOR": vector,
-        "EVEN": columns > 0 and columns % config["TILE"] == 0,
-    }
+    even = columns > 0 and columns % config["TILE"] == 0
     return Launch(
         Step(
             _cross_entropy_label_smoothing_softcap_loop,
@@ -1854,7 +1852,7 @@ def _plan_label_smoothing_softcap(call: Call) -> Launch:
                 *rows.strides("lse"),
             ),
             params=("ignore_index", "label_smoothing", "z_loss", "softcap"),
-            constants=lanes,
+            constants={"LANES": config["TILE"] // vector, "VECTOR": vector, "EVEN": even},
             config=config,
         )
     )

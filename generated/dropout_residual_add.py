@@ -2,7 +2,7 @@
 
 The mask is a function of the seed and the position alone, so that a backward can draw it again.
 
-Built by tilegen 0.1.0 from specs/dropout_residual_add.py (spec 0b10f04d, templates 012af99e).
+Built by tilegen 0.1.0 from specs/dropout_residual_add.py (spec 0b10f04d, templates 3a296dd1).
 Rebuild with `tilegen build`; edits are overwritten.
 
 Traffic: 3*N*e + i bytes (e: bytes of an element, i: bytes of an index)
@@ -129,10 +129,10 @@ def _dropout_residual_add_flat(
         residual_ptr + offsets, mask=inside, other=0.0, eviction_policy="evict_last"
     ).to(FLOAT)
     seed = tl.load(seed_ptr)
+    x = tl.load(x_ptr + offsets, mask=inside, other=0.0, eviction_policy="evict_last").to(FLOAT)
     # keep = uniform(seed, N) >= rate
     uniforms = uniform_line(seed, start, BLOCK)
     keep = uniforms >= rate
-    x = tl.load(x_ptr + offsets, mask=inside, other=0.0, eviction_policy="evict_last").to(FLOAT)
     # kept = where(keep, x / (1.0 - rate), 0.0)
     kept = tl.where(keep, x / (1.0 - rate), 0.0)
     # return residual + kept
@@ -192,12 +192,12 @@ def _dropout_residual_add_tiled(
         eviction_policy="evict_last",
     ).to(FLOAT)
     seed = tl.load(seed_ptr)
-    # keep = uniform(seed, N) >= rate
-    uniforms = uniform(seed, ((axis_0 * SIZE_1 + axis_1) * SIZE_2 + axis_2) * SIZE_3 + axis_3)
-    keep = uniforms >= rate
     x = tl.load(
         x_axes + axis_2 * x_2 + axis_3 * x_3, mask=inside, other=0.0, eviction_policy="evict_last"
     ).to(FLOAT)
+    # keep = uniform(seed, N) >= rate
+    uniforms = uniform(seed, ((axis_0 * SIZE_1 + axis_1) * SIZE_2 + axis_2) * SIZE_3 + axis_3)
+    keep = uniforms >= rate
     # kept = where(keep, x / (1.0 - rate), 0.0)
     kept = tl.where(keep, x / (1.0 - rate), 0.0)
     # return residual + kept
@@ -210,11 +210,13 @@ def _dropout_residual_add_tiled(
 
 def _plan(call: Call) -> Launch:
     """Kernel, config and grid for one set of shapes, strides and dtypes."""
+
     axes = call.axes(("N",), limit=4)
+
     if axes.flat(("x", "residual", "out")) and call.takes("flat"):
 
         def flat_time(config: Config) -> float:
-            work = Work(reads=2, writes=1, flops=34, special=1, held=1.5, held_wide=2)
+            work = Work(reads=2, writes=1, flops=34, special=1, held=2, held_wide=3)
             return flat_cost(config, call.target, work, call.element_size, axes.total)
 
         config = call.choose(FLAT_CONFIGS, flat_time)
@@ -236,7 +238,7 @@ def _plan(call: Call) -> Launch:
     outer = axes.sizes[0] * axes.sizes[1]
 
     def tiled_time(config: Config) -> float:
-        work = Work(reads=2, writes=1, flops=117, special=1, held=1.5, held_wide=2)
+        work = Work(reads=2, writes=1, flops=117, special=1, held=2, held_wide=3)
         return flat_cost(config, call.target, work, call.element_size, outer * height * length)
 
     config = call.choose(TILED_CONFIGS, tiled_time)

@@ -1,6 +1,6 @@
 """Dynamic tanh, which stands in for a norm; alpha is learned (Zhu et al., arXiv:2503.10622).
 
-Built by tilegen 0.1.0 from specs/dyt.py (spec 7a590c66, templates 012af99e).
+Built by tilegen 0.1.0 from specs/dyt.py (spec 7a590c66, templates 3a296dd1).
 Rebuild with `tilegen build`; edits are overwritten.
 
 Traffic: 2*M*N*e + 2*N*e + e bytes (e: bytes of an element)
@@ -102,9 +102,8 @@ def _dyt_tiled(
     """A program computes one tile of (M) by (N)."""
     tile = tl.program_id(0).to(INT)
     tiles_1 = tl.cdiv(N, BLOCK_1)
-    tiles_0 = tl.cdiv(M, BLOCK_0)
     n = (tile % tiles_1) * BLOCK_1 + tl.arange(0, BLOCK_1)[None, :]
-    m = (tile // tiles_1 % tiles_0) * BLOCK_0 + tl.arange(0, BLOCK_0)[:, None]
+    m = (tile // tiles_1) * BLOCK_0 + tl.arange(0, BLOCK_0)[:, None]
     in_n = below(n, N, EVEN_1)
     in_m = below(m, M, EVEN_0)
     m_2 = m % SIZE_M_2
@@ -131,7 +130,8 @@ def _dyt_tiled(
 
 def _plan(call: Call) -> Launch:
     """Kernel, config and grid for one set of shapes, strides and dtypes."""
-    axes_0 = call.axes(("M",), limit=3)
+
+    axes_0 = call.axes(("M",), limit=3, spare_last=True)
     axes_1 = call.axes(("N",), limit=1)
     height, length = axes_0.total, axes_1.total
     outer = 1
@@ -142,7 +142,7 @@ def _plan(call: Call) -> Launch:
 
     config = call.choose(TILED_CONFIGS, tiled_time)
     block_0, block_1 = tile_shape(
-        axes_0.crossed(-1), height, length, config["TILE"], call.element_size
+        axes_0.crossed(), height, length, config["TILE"], call.element_size
     )
     tiles = cdiv(height, block_0) * cdiv(length, block_1)
     return Launch(

@@ -2,7 +2,7 @@
 
 gate and up may be the halves of one tensor: strides are free.
 
-Built by tilegen 0.1.0 from specs/geglu.py (spec 398b2670, templates 012af99e).
+Built by tilegen 0.1.0 from specs/geglu.py (spec 398b2670, templates 3a296dd1).
 Rebuild with `tilegen build`; edits are overwritten.
 
 Traffic: 3*N*e bytes (e: bytes of an element)
@@ -294,7 +294,9 @@ def _geglu_tanh_tiled(
 
 def _plan_none(call: Call) -> Launch:
     """Kernel, config and grid for one set of shapes, strides and dtypes."""
+
     axes = call.axes(("N",), limit=4, reorder=True)
+
     if axes.flat(("gate", "up", "out")) and call.takes("flat"):
 
         def flat_time(config: Config) -> float:
@@ -351,7 +353,9 @@ def _plan_none(call: Call) -> Launch:
 
 def _plan_tanh(call: Call) -> Launch:
     """Kernel, config and grid for one set of shapes, strides and dtypes."""
+
     axes = call.axes(("N",), limit=4, reorder=True)
+
     if axes.flat(("gate", "up", "out")) and call.takes("flat"):
 
         def flat_time(config: Config) -> float:

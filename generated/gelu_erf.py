@@ -1,6 +1,6 @@
 """GELU by the error function (Hendrycks and Gimpel, arXiv:1606.08415).
 
-Built by tilegen 0.1.0 from specs/gelu_erf.py (spec aa1c54ce, templates 012af99e).
+Built by tilegen 0.1.0 from specs/gelu_erf.py (spec aa1c54ce, templates 3a296dd1).
 Rebuild with `tilegen build`; edits are overwritten.
 
 Traffic: 2*N*e bytes (e: bytes of an element)
@@ -161,7 +161,9 @@ def _gelu_erf_tiled(
 
 def _plan(call: Call) -> Launch:
     """Kernel, config and grid for one set of shapes, strides and dtypes."""
+
     axes = call.axes(("N",), limit=4, reorder=True)
+
     if axes.flat(("x", "out")) and call.takes("flat"):
 
         def flat_time(config: Config) -> float:

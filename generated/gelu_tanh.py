@@ -1,6 +1,6 @@
 """GELU in its tanh approximation (Hendrycks and Gimpel, arXiv:1606.08415).
 
-Built by tilegen 0.1.0 from specs/gelu_tanh.py (spec 6a5c9bc5, templates 012af99e).
+Built by tilegen 0.1.0 from specs/gelu_tanh.py (spec 6a5c9bc5, templates 3a296dd1).
 Rebuild with `tilegen build`; edits are overwritten.
 
 Traffic: 2*N*e bytes (e: bytes of an element)
@@ -166,7 +166,9 @@ def _gelu_tanh_tiled(
 
 def _plan(call: Call) -> Launch:
     """Kernel, config and grid for one set of shapes, strides and dtypes."""
+
     axes = call.axes(("N",), limit=4, reorder=True)
+
     if axes.flat(("x", "out")) and call.takes("flat"):
 
         def flat_time(config: Config) -> float:

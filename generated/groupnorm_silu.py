@@ -1,6 +1,6 @@
 """Group norm (Wu and He, arXiv:1803.08494), then SiLU, as in a diffusion U-Net's blocks.
 
-Built by tilegen 0.1.0 from specs/groupnorm_silu.py (spec bf8a903e, templates 012af99e).
+Built by tilegen 0.1.0 from specs/groupnorm_silu.py (spec bf8a903e, templates 3a296dd1).
 Rebuild with `tilegen build`; edits are overwritten.
 
 Traffic: 2*B*C*G*HW*e + 2*C*G*e bytes (e: bytes of an element)
@@ -44,21 +44,13 @@ from ._runtime import (
 
 _BLOCK_1 = (
     Config(TILE=2048, num_warps=1),  # at most 16 B shared
-    Config(TILE=4096, num_warps=2),  # at most 32 B shared
+    Config(TILE=4096, num_warps=4),  # at most 32 B shared
     Config(TILE=4096, num_warps=8),  # at most 32 B shared
     Config(TILE=8192, num_warps=4),  # at most 64 B shared
     Config(TILE=16384, num_warps=8),  # at most 128 B shared
-    Config(TILE=32768, num_warps=16),  # at most 256 B shared
+    Config(TILE=16384, num_warps=16),  # at most 128 B shared
 )
 _BLOCK_2 = (
-    Config(TILE=1024, num_warps=1),  # at most 16 B shared
-    Config(TILE=4096, num_warps=2),  # at most 64 B shared
-    Config(TILE=4096, num_warps=8),  # at most 64 B shared
-    Config(TILE=8192, num_warps=4),  # at most 128 B shared
-    Config(TILE=16384, num_warps=8),  # at most 256 B shared
-    Config(TILE=32768, num_warps=16),  # at most 512 B shared
-)
-_BLOCK_3 = (
     Config(TILE=1024, num_warps=1),  # at most 64 B shared
     Config(TILE=4096, num_warps=2),  # at most 256 B shared
     Config(TILE=4096, num_warps=8),  # at most 256 B shared
@@ -66,7 +58,7 @@ _BLOCK_3 = (
     Config(TILE=16384, num_warps=8),  # at most 1024 B shared
     Config(TILE=16384, num_warps=16),  # at most 1024 B shared
 )
-_BLOCK_4 = (
+_BLOCK_3 = (
     Config(TILE=512, num_warps=1),  # at most 64 B shared
     Config(TILE=1024, num_warps=1),  # at most 128 B shared
     Config(TILE=4096, num_warps=4),  # at most 512 B shared
@@ -74,32 +66,21 @@ _BLOCK_4 = (
     Config(TILE=8192, num_warps=8),  # at most 1024 B shared
     Config(TILE=8192, num_warps=16),  # at most 1024 B shared
 )
-_BLOCK_5 = (
-    Config(TILE=4096, num_warps=1),  # at most 16 B shared
-    Config(TILE=4096, num_warps=8),  # at most 32 B shared
-    Config(TILE=8192, num_warps=2),  # at most 32 B shared
-    Config(TILE=16384, num_warps=4),  # at most 64 B shared
-    Config(TILE=32768, num_warps=8),  # at most 128 B shared
-    Config(TILE=32768, num_warps=16),  # at most 128 B shared
-)
-_BLOCK_6 = (
-    Config(TILE=4096, num_warps=2),  # at most 32 B shared
-    Config(TILE=4096, num_warps=8),  # at most 32 B shared
-    Config(TILE=8192, num_warps=2),  # at most 64 B shared
-    Config(TILE=16384, num_warps=4),  # at most 128 B shared
-    Config(TILE=32768, num_warps=8),  # at most 256 B shared
-    Config(TILE=32768, num_warps=16),  # at most 256 B shared
+_BLOCK_4 = (
+    Config(TILE=2048, num_warps=1),  # at most 32 B shared
+    Config(TILE=4096, num_warps=2),  # at most 64 B shared
+    Config(TILE=4096, num_warps=8),  # at most 64 B shared
+    Config(TILE=8192, num_warps=2),  # at most 128 B shared
+    Config(TILE=16384, num_warps=4),  # at most 256 B shared
+    Config(TILE=32768, num_warps=8),  # at most 512 B shared
 )
 #: Whole rows in registers, TILE elements to a program; by architecture class and element size in bytes.
 BLOCK_CONFIGS = by_class(
     (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (1,), _BLOCK_1),
-    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (2,), _BLOCK_2),
-    (("gfx90a", "gfx942", "gfx950"), (4,), _BLOCK_2),
-    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (4,), _BLOCK_3),
-    (("gfx90a", "gfx942", "gfx950"), (8,), _BLOCK_3),
-    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _BLOCK_4),
-    (("gfx90a", "gfx942", "gfx950"), (1,), _BLOCK_5),
-    (("gfx90a", "gfx942", "gfx950"), (2,), _BLOCK_6),
+    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (2, 4), _BLOCK_2),
+    (("gfx90a", "gfx942", "gfx950"), (8,), _BLOCK_2),
+    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _BLOCK_3),
+    (("gfx90a", "gfx942", "gfx950"), (1, 2, 4), _BLOCK_4),
 )
 
 _LOOP_1 = (
@@ -216,6 +197,18 @@ def _groupnorm_silu_block(
         other=0.0,
         eviction_policy="evict_last",
     ).to(FLOAT)
+    weight = tl.load(
+        weight_rows + cols_0 * weight_col_0,
+        mask=in_rows & in_cols_0,
+        other=0.0,
+        eviction_policy="evict_last",
+    )
+    bias = tl.load(
+        bias_rows + cols_0 * bias_col_0,
+        mask=in_rows & in_cols_0,
+        other=0.0,
+        eviction_policy="evict_last",
+    )
     # normed = (x - mean(x, (C, HW))) * rstd
     row_sum = tl.sum(tl.sum(x, axis=2, keep_dims=True), axis=1, keep_dims=True)
     value = tl.cast(C, FLOAT) * tl.cast(HW, FLOAT)
@@ -229,20 +222,8 @@ def _groupnorm_silu_block(
     # rstd = rsqrt(variance(x, (C, HW)) + eps)
     rstd = tl.rsqrt(row_sum_2 / value + eps)
     normed = (x - row_mean) * rstd
-    weight = tl.load(
-        weight_rows + cols_0 * weight_col_0,
-        mask=in_rows & in_cols_0,
-        other=0.0,
-        eviction_policy="evict_last",
-    ).to(FLOAT)
-    bias = tl.load(
-        bias_rows + cols_0 * bias_col_0,
-        mask=in_rows & in_cols_0,
-        other=0.0,
-        eviction_policy="evict_last",
-    ).to(FLOAT)
     # return silu(normed * weight + bias)
-    value_2 = normed * weight + bias
+    value_2 = normed * weight.to(FLOAT) + bias.to(FLOAT)
     tl.store(
         out_rows + cols_0 * out_col_0 + cols_1 * out_col_1,
         narrow(value_2 * sigmoid(value_2), out_ptr.dtype.element_ty),
@@ -541,7 +522,7 @@ def _groupnorm_silu_finish(
 
 def _plan(call: Call) -> Launch:
     """Kernel, config and grid for one set of shapes, strides and dtypes."""
-    rows = call.axes(("B", "G"), limit=3)
+    rows = call.axes(("B", "G"), limit=3, spare_last=True)
     cols_0 = call.axes(("C",), limit=1)
     cols_1 = call.axes(("HW",), limit=1)
     height, length = cols_0.total, cols_1.total
@@ -549,7 +530,7 @@ def _plan(call: Call) -> Launch:
     width = next_power_of_2(height) * next_power_of_2(length)
 
     def block_time(config: Config) -> float:
-        work = Work(reads=1, writes=1, flops=12, special=2, joins=4, held=1.5, held_wide=2)
+        work = Work(reads=1, writes=1, flops=12, special=2, joins=4, held=1.625, held_wide=2.5)
         return block_cost(config, call.target, work, call.element_size, rows.total, width)
 
     block = least(call, BLOCK_CONFIGS, block_time)
@@ -585,15 +566,12 @@ def _plan(call: Call) -> Launch:
         return split_cost(config, call.target, work, call.element_size, rows.total, columns)
 
     split = least(call, LOOP_CONFIGS, split_time)
+
     if height == 1 and call.takes("split", split < min(block, loop)):
         config = call.choose(LOOP_CONFIGS, split_time)
         splits, chunk = split_row(call.target, rows.total, columns, config["TILE"])
         vector = max(1, 16 // call.element_size)
-        lanes = {
-            "LANES": config["TILE"] // vector,
-            "VECTOR": vector,
-            "EVEN": columns > 0 and columns % config["TILE"] == 0,
-        }
+        even = columns > 0 and columns % config["TILE"] == 0
         return Launch(
             Step(
                 _groupnorm_silu_partial,
@@ -608,7 +586,13 @@ def _plan(call: Call) -> Launch:
                     cols_0.strides("x")[0],
                     cols_1.strides("x")[0],
                 ),
-                constants={**lanes, "SPLITS": splits, "CHUNK": chunk},
+                constants={
+                    "LANES": config["TILE"] // vector,
+                    "VECTOR": vector,
+                    "EVEN": even,
+                    "SPLITS": splits,
+                    "CHUNK": chunk,
+                },
                 config=config,
             ),
             Step(
@@ -643,9 +627,11 @@ def _plan(call: Call) -> Launch:
                 ),
                 params=("eps",),
                 constants={
-                    **lanes,
-                    "CHUNK": chunk,
+                    "LANES": config["TILE"] // vector,
+                    "VECTOR": vector,
+                    "EVEN": even,
                     "SPLITS": splits,
+                    "CHUNK": chunk,
                     "BLOCK_S": next_power_of_2(splits),
                 },
                 config=config,
@@ -697,14 +683,8 @@ def _plan(call: Call) -> Launch:
 
     config = call.choose(LOOP_CONFIGS, loop_time)
     vector = max(1, 16 // call.element_size)
-    lanes = {
-        "LANES": config["TILE"] // vector,
-        "VECTOR": vector,
-        "EVEN": columns > 0 and columns % config["TILE"] == 0,
-    }
-    width = min(config["TILE"], max(vector, next_power_of_2(length)))
-    lanes["WIDTH"] = width
-    lanes["EVEN"] = columns > 0 and length % width == 0 and height % (config["TILE"] // width) == 0
+    span = min(config["TILE"], max(vector, next_power_of_2(length)))
+    even = columns > 0 and length % span == 0 and height % (config["TILE"] // span) == 0
     return Launch(
         Step(
             _groupnorm_silu_loop,
@@ -729,7 +709,12 @@ def _plan(call: Call) -> Launch:
                 cols_1.strides("out")[0],
             ),
             params=("eps",),
-            constants=lanes,
+            constants={
+                "LANES": config["TILE"] // vector,
+                "VECTOR": vector,
+                "EVEN": even,
+                "WIDTH": span,
+            },
             config=config,
         )
     )

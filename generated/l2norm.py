@@ -1,6 +1,6 @@
 """Divide each row by its Euclidean norm, or by eps where that is larger.
 
-Built by tilegen 0.1.0 from specs/l2norm.py (spec 4e0889c5, templates 012af99e).
+Built by tilegen 0.1.0 from specs/l2norm.py (spec 4e0889c5, templates 3a296dd1).
 Rebuild with `tilegen build`; edits are overwritten.
 
 Traffic: 2*M*N*e bytes (e: bytes of an element)
@@ -340,7 +340,7 @@ def _l2norm_finish(
 
 def _plan(call: Call) -> Launch:
     """Kernel, config and grid for one set of shapes, strides and dtypes."""
-    rows = call.axes(("M",), limit=3)
+    rows = call.axes(("M",), limit=3, spare_last=True)
     cols = call.axes(("N",), limit=1)
     columns = cols.total
     width = next_power_of_2(columns)
@@ -374,15 +374,12 @@ def _plan(call: Call) -> Launch:
         return split_cost(config, call.target, work, call.element_size, rows.total, columns)
 
     split = least(call, LOOP_CONFIGS, split_time)
+
     if call.takes("split", split < min(block, loop)):
         config = call.choose(LOOP_CONFIGS, split_time)
         splits, chunk = split_row(call.target, rows.total, columns, config["TILE"])
         vector = max(1, 16 // call.element_size)
-        lanes = {
-            "LANES": config["TILE"] // vector,
-            "VECTOR": vector,
-            "EVEN": columns > 0 and columns % config["TILE"] == 0,
-        }
+        even = columns > 0 and columns % config["TILE"] == 0
         return Launch(
             Step(
                 _l2norm_partial,
@@ -395,7 +392,13 @@ def _plan(call: Call) -> Launch:
                     *rows.strides("x"),
                     cols.strides("x")[0],
                 ),
-                constants={**lanes, "SPLITS": splits, "CHUNK": chunk},
+                constants={
+                    "LANES": config["TILE"] // vector,
+                    "VECTOR": vector,
+                    "EVEN": even,
+                    "SPLITS": splits,
+                    "CHUNK": chunk,
+                },
                 config=config,
             ),
             Step(
@@ -413,9 +416,11 @@ def _plan(call: Call) -> Launch:
                 ),
                 params=("eps",),
                 constants={
-                    **lanes,
-                    "CHUNK": chunk,
+                    "LANES": config["TILE"] // vector,
+                    "VECTOR": vector,
+                    "EVEN": even,
                     "SPLITS": splits,
+                    "CHUNK": chunk,
                     "BLOCK_S": next_power_of_2(splits),
                 },
                 config=config,
@@ -455,11 +460,7 @@ def _plan(call: Call) -> Launch:
 
     config = call.choose(LOOP_CONFIGS, loop_time)
     vector = max(1, 16 // call.element_size)
-    lanes = {
-        "LANES": config["TILE"] // vector,
-        "VECTOR": vector,
-        "EVEN": columns > 0 and columns % config["TILE"] == 0,
-    }
+    even = columns > 0 and columns % config["TILE"] == 0
     return Launch(
         Step(
             _l2norm_loop,
@@ -475,7 +476,7 @@ def _plan(call: Call) -> Launch:
                 cols.strides("out")[0],
             ),
             params=("eps",),
-            constants=lanes,
+            constants={"LANES": config["TILE"] // vector, "VECTOR": vector, "EVEN": even},
             config=config,
         )
     )

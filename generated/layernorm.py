@@ -1,6 +1,6 @@
 """Normalise each row to mean 0 and variance 1 (Ba et al., arXiv:1607.06450).
 
-Built by tilegen 0.1.0 from specs/layernorm.py (spec 93853039, templates 012af99e).
+Built by tilegen 0.1.0 from specs/layernorm.py (spec 93853039, templates 3a296dd1).
 Rebuild with `tilegen build`; edits are overwritten.
 
 Traffic: 2*M*N*e + N*e bytes (e: bytes of an element)
@@ -50,12 +50,12 @@ _BLOCK_1 = (
     Config(TILE=16384, num_warps=16),  # at most 32768 B shared
 )
 _BLOCK_2 = (
-    Config(TILE=1024, num_warps=1),  # at most 4096 B shared
-    Config(TILE=4096, num_warps=2),  # at most 16384 B shared
-    Config(TILE=4096, num_warps=8),  # at most 16384 B shared
-    Config(TILE=8192, num_warps=4),  # at most 32768 B shared
-    Config(TILE=16384, num_warps=8),  # at most 65536 B shared
-    Config(TILE=16384, num_warps=16),  # at most 65536 B shared
+    Config(TILE=1024, num_warps=1),  # at most 2048 B shared
+    Config(TILE=4096, num_warps=2),  # at most 8192 B shared
+    Config(TILE=4096, num_warps=8),  # at most 8192 B shared
+    Config(TILE=8192, num_warps=4),  # at most 16384 B shared
+    Config(TILE=16384, num_warps=8),  # at most 32768 B shared
+    Config(TILE=16384, num_warps=16),  # at most 32768 B shared
 )
 _BLOCK_3 = (
     Config(TILE=512, num_warps=1),  # at most 2048 B shared
@@ -66,6 +66,14 @@ _BLOCK_3 = (
     Config(TILE=8192, num_warps=8),  # at most 32768 B shared
 )
 _BLOCK_4 = (
+    Config(TILE=512, num_warps=1),  # at most 2048 B shared
+    Config(TILE=512, num_warps=2),  # at most 2048 B shared
+    Config(TILE=512, num_warps=4),  # at most 2048 B shared
+    Config(TILE=512, num_warps=8),  # at most 2048 B shared
+    Config(TILE=1024, num_warps=2),  # at most 4096 B shared
+    Config(TILE=4096, num_warps=8),  # at most 16384 B shared
+)
+_BLOCK_5 = (
     Config(TILE=4096, num_warps=1),  # at most 8192 B shared
     Config(TILE=4096, num_warps=8),  # at most 8192 B shared
     Config(TILE=8192, num_warps=2),  # at most 16384 B shared
@@ -76,10 +84,12 @@ _BLOCK_4 = (
 #: Whole rows in registers, TILE elements to a program; by architecture class and element size in bytes.
 BLOCK_CONFIGS = by_class(
     (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (1,), _BLOCK_1),
-    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (2, 4), _BLOCK_2),
-    (("gfx90a", "gfx942", "gfx950"), (8,), _BLOCK_2),
-    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _BLOCK_3),
-    (("gfx90a", "gfx942", "gfx950"), (1, 2, 4), _BLOCK_4),
+    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (2,), _BLOCK_2),
+    (("gfx90a", "gfx942", "gfx950"), (4,), _BLOCK_2),
+    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (4,), _BLOCK_3),
+    (("gfx90a", "gfx942", "gfx950"), (8,), _BLOCK_3),
+    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _BLOCK_4),
+    (("gfx90a", "gfx942", "gfx950"), (1, 2), _BLOCK_5),
 )
 
 _LOOP_1 = (
@@ -175,6 +185,9 @@ def _layernorm_block(
     x = tl.load(
         x_rows + cols * x_col, mask=in_rows & in_cols, other=0.0, eviction_policy="evict_last"
     ).to(FLOAT)
+    weight = tl.load(
+        weight_ptr + cols * weight_col, mask=in_cols, other=0.0, eviction_policy="evict_last"
+    )
     # y = (x - mean(x)) * rstd * weight
     row_sum = tl.sum(x, axis=1, keep_dims=True)
     row_mean = row_sum / N
@@ -182,10 +195,7 @@ def _layernorm_block(
     row_sum_2 = tl.sum(tl.where(in_cols, centred * centred, 0.0), axis=1, keep_dims=True)
     # rstd = rsqrt(variance(x) + eps)
     rstd = tl.rsqrt(row_sum_2 / N + eps)
-    weight = tl.load(
-        weight_ptr + cols * weight_col, mask=in_cols, other=0.0, eviction_policy="evict_last"
-    ).to(FLOAT)
-    y = (x - row_mean) * rstd * weight
+    y = (x - row_mean) * rstd * weight.to(FLOAT)
     tl.store(y_rows + cols * y_col, narrow(y, y_ptr.dtype.element_ty), mask=in_rows & in_cols)
 
 
@@ -445,6 +455,12 @@ def _layernorm_bias_block(
     x = tl.load(
         x_rows + cols * x_col, mask=in_rows & in_cols, other=0.0, eviction_policy="evict_last"
     ).to(FLOAT)
+    weight = tl.load(
+        weight_ptr + cols * weight_col, mask=in_cols, other=0.0, eviction_policy="evict_last"
+    )
+    bias = tl.load(
+        bias_ptr + cols * bias_col, mask=in_cols, other=0.0, eviction_policy="evict_last"
+    )
     # y = (x - mean(x)) * rstd * weight
     row_sum = tl.sum(x, axis=1, keep_dims=True)
     row_mean = row_sum / N
@@ -452,15 +468,9 @@ def _layernorm_bias_block(
     row_sum_2 = tl.sum(tl.where(in_cols, centred * centred, 0.0), axis=1, keep_dims=True)
     # rstd = rsqrt(variance(x) + eps)
     rstd = tl.rsqrt(row_sum_2 / N + eps)
-    weight = tl.load(
-        weight_ptr + cols * weight_col, mask=in_cols, other=0.0, eviction_policy="evict_last"
-    ).to(FLOAT)
-    y = (x - row_mean) * rstd * weight
-    bias = tl.load(
-        bias_ptr + cols * bias_col, mask=in_cols, other=0.0, eviction_policy="evict_last"
-    ).to(FLOAT)
+    y = (x - row_mean) * rstd * weight.to(FLOAT)
     # y = y + bias
-    y = y + bias
+    y = y + bias.to(FLOAT)
     tl.store(y_rows + cols * y_col, narrow(y, y_ptr.dtype.element_ty), mask=in_rows & in_cols)
 
 
@@ -690,13 +700,13 @@ def _layernorm_bias_finish(
 
 def _plan(call: Call) -> Launch:
     """Kernel, config and grid for one set of shapes, strides and dtypes."""
-    rows = call.axes(("M",), limit=3)
+    rows = call.axes(("M",), limit=3, spare_last=True)
     cols = call.axes(("N",), limit=1)
     columns = cols.total
     width = next_power_of_2(columns)
 
     def block_time(config: Config) -> float:
-        work = Work(reads=1, writes=1, flops=7, joins=2, held=1.5, held_wide=2)
+        work = Work(reads=1, writes=1, flops=7, joins=2, held=2, held_wide=3)
         return block_cost(config, call.target, work, call.element_size, rows.total, width)
 
     block = least(call, BLOCK_CONFIGS, block_time)
@@ -724,15 +734,12 @@ def _plan(call: Call) -> Launch:
         return split_cost(config, call.target, work, call.element_size, rows.total, columns)
 
     split = least(call, LOOP_CONFIGS, split_time)
+
     if call.takes("split", split < min(block, loop)):
         config = call.choose(LOOP_CONFIGS, split_time)
         splits, chunk = split_row(call.target, rows.total, columns, config["TILE"])
         vector = max(1, 16 // call.element_size)
-        lanes = {
-            "LANES": config["TILE"] // vector,
-            "VECTOR": vector,
-            "EVEN": columns > 0 and columns % config["TILE"] == 0,
-        }
+        even = columns > 0 and columns % config["TILE"] == 0
         return Launch(
             Step(
                 _layernorm_partial,
@@ -745,7 +752,13 @@ def _plan(call: Call) -> Launch:
                     *rows.strides("x"),
                     cols.strides("x")[0],
                 ),
-                constants={**lanes, "SPLITS": splits, "CHUNK": chunk},
+                constants={
+                    "LANES": config["TILE"] // vector,
+                    "VECTOR": vector,
+                    "EVEN": even,
+                    "SPLITS": splits,
+                    "CHUNK": chunk,
+                },
                 config=config,
             ),
             Step(
@@ -764,9 +777,11 @@ def _plan(call: Call) -> Launch:
                 ),
                 params=("eps",),
                 constants={
-                    **lanes,
-                    "CHUNK": chunk,
+                    "LANES": config["TILE"] // vector,
+                    "VECTOR": vector,
+                    "EVEN": even,
                     "SPLITS": splits,
+                    "CHUNK": chunk,
                     "BLOCK_S": next_power_of_2(splits),
                 },
                 config=config,
@@ -809,11 +824,7 @@ def _plan(call: Call) -> Launch:
 
     config = call.choose(LOOP_CONFIGS, loop_time)
     vector = max(1, 16 // call.element_size)
-    lanes = {
-        "LANES": config["TILE"] // vector,
-        "VECTOR": vector,
-        "EVEN": columns > 0 and columns % config["TILE"] == 0,
-    }
+    even = columns > 0 and columns % config["TILE"] == 0
     return Launch(
         Step(
             _layernorm_loop,
@@ -830,7 +841,7 @@ def _plan(call: Call) -> Launch:
                 cols.strides("y")[0],
             ),
             params=("eps",),
-            constants=lanes,
+            constants={"LANES": config["TILE"] // vector, "VECTOR": vector, "EVEN": even},
             config=config,
         )
     )
@@ -838,13 +849,13 @@ def _plan(call: Call) -> Launch:
 
 def _plan_bias(call: Call) -> Launch:
     """Kernel, config and grid for one set of shapes, strides and dtypes."""
-    rows = call.axes(("M",), limit=3)
+    rows = call.axes(("M",), limit=3, spare_last=True)
     cols = call.axes(("N",), limit=1)
     columns = cols.total
     width = next_power_of_2(columns)
 
     def block_time(config: Config) -> float:
-        work = Work(reads=1, writes=1, flops=8, joins=2, held=2, held_wide=2)
+        work = Work(reads=1, writes=1, flops=8, joins=2, held=2.5, held_wide=4)
         return block_cost(config, call.target, work, call.element_size, rows.total, width)
 
     block = least(call, BLOCK_CONFIGS, block_time)
@@ -872,15 +883,12 @@ def _plan_bias(call: Call) -> Launch:
         return split_cost(config, call.target, work, call.element_size, rows.total, columns)
 
     split = least(call, LOOP_CONFIGS, split_time)
+
     if call.takes("split", split < min(block, loop)):
         config = call.choose(LOOP_CONFIGS, split_time)
         splits, chunk = split_row(call.target, rows.total, columns, config["TILE"])
         vector = max(1, 16 // call.element_size)
-        lanes = {
-            "LANES": config["TILE"] // vector,
-            "VECTOR": vector,
-            "EVEN": columns > 0 and columns % config["TILE"] == 0,
-        }
+        even = columns > 0 and columns % config["TILE"] == 0
         return Launch(
             Step(
                 _layernorm_bias_partial,
@@ -893,7 +901,13 @@ def _plan_bias(call: Call) -> Launch:
                     *rows.strides("x"),
                     cols.strides("x")[0],
                 ),
-                constants={**lanes, "SPLITS": splits, "CHUNK": chunk},
+                constants={
+                    "LANES": config["TILE"] // vector,
+                    "VECTOR": vector,
+                    "EVEN": even,
+                    "SPLITS": splits,
+                    "CHUNK": chunk,
+                },
                 config=config,
             ),
             Step(
@@ -921,9 +935,11 @@ def _plan_bias(call: Call) -> Launch:
                 ),
                 params=("eps",),
                 constants={
-                    **lanes,
-                    "CHUNK": chunk,
+                    "LANES": config["TILE"] // vector,
+                    "VECTOR": vector,
+                    "EVEN": even,
                     "SPLITS": splits,
+                    "CHUNK": chunk,
                     "BLOCK_S": next_power_of_2(splits),
                 },
                 config=config,
@@ -967,11 +983,7 @@ def _plan_bias(call: Call) -> Launch:
 
     config = call.choose(LOOP_CONFIGS, loop_time)
     vector = max(1, 16 // call.element_size)
-    lanes = {
-        "LANES": config["TILE"] // vector,
-        "VECTOR": vector,
-        "EVEN": columns > 0 and columns % config["TILE"] == 0,
-    }
+    even = columns > 0 and columns % config["TILE"] == 0
     return Launch(
         Step(
             _layernorm_bias_loop,
@@ -989,7 +1001,7 @@ def _plan_bias(call: Call) -> Launch:
                 cols.strides("y")[0],
             ),
             params=("eps",),
-            constants=lanes,
+            constants={"LANES": config["TILE"] // vector, "VECTOR": vector, "EVEN": even},
             config=config,
         )
     )

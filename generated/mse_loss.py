@@ -1,6 +1,6 @@
 """Mean squared error over all elements, one scalar.
 
-Built by tilegen 0.1.0 from specs/mse_loss.py (spec d67fdad1, templates 012af99e).
+Built by tilegen 0.1.0 from specs/mse_loss.py (spec d67fdad1, templates 3a296dd1).
 Rebuild with `tilegen build`; edits are overwritten.
 
 Traffic: 2*M*N*e + 4 bytes (e: bytes of an element)
@@ -315,7 +315,7 @@ def _mse_loss_finish(
 
 def _plan(call: Call) -> Launch:
     """Kernel, config and grid for one set of shapes, strides and dtypes."""
-    rows = call.axes((), limit=3)
+    rows = call.axes((), limit=3, spare_last=True)
     cols = call.axes(("M", "N"), limit=2)
     height, length = cols.sizes
     columns = height * length
@@ -338,22 +338,25 @@ def _plan(call: Call) -> Launch:
         return split_cost(config, call.target, work, call.element_size, rows.total, columns)
 
     split = least(call, LOOP_CONFIGS, split_time)
+
     if height == 1 and call.takes("split", split < min(block, loop)):
         config = call.choose(LOOP_CONFIGS, split_time)
         splits, chunk = split_row(call.target, rows.total, columns, config["TILE"])
         vector = max(1, 16 // call.element_size)
-        lanes = {
-            "LANES": config["TILE"] // vector,
-            "VECTOR": vector,
-            "EVEN": columns > 0 and columns % config["TILE"] == 0,
-        }
+        even = columns > 0 and columns % config["TILE"] == 0
         return Launch(
             Step(
                 _mse_loss_partial,
                 grid=(rows.total * splits,),
                 tensors=("x", "target", "partial_total"),
                 integers=(*cols.sizes, *cols.strides("x"), *cols.strides("target")),
-                constants={**lanes, "SPLITS": splits, "CHUNK": chunk},
+                constants={
+                    "LANES": config["TILE"] // vector,
+                    "VECTOR": vector,
+                    "EVEN": even,
+                    "SPLITS": splits,
+                    "CHUNK": chunk,
+                },
                 config=config,
             ),
             Step(
@@ -397,14 +400,8 @@ def _plan(call: Call) -> Launch:
 
     config = call.choose(LOOP_CONFIGS, loop_time)
     vector = max(1, 16 // call.element_size)
-    lanes = {
-        "LANES": config["TILE"] // vector,
-        "VECTOR": vector,
-        "EVEN": columns > 0 and columns % config["TILE"] == 0,
-    }
-    width = min(config["TILE"], max(vector, next_power_of_2(length)))
-    lanes["WIDTH"] = width
-    lanes["EVEN"] = columns > 0 and length % width == 0 and height % (config["TILE"] // width) == 0
+    span = min(config["TILE"], max(vector, next_power_of_2(length)))
+    even = columns > 0 and length % span == 0 and height % (config["TILE"] // span) == 0
     return Launch(
         Step(
             _mse_loss_loop,
@@ -417,7 +414,12 @@ def _plan(call: Call) -> Launch:
                 *cols.strides("x"),
                 *cols.strides("target"),
             ),
-            constants=lanes,
+            constants={
+                "LANES": config["TILE"] // vector,
+                "VECTOR": vector,
+                "EVEN": even,
+                "WIDTH": span,
+            },
             config=config,
         )
     )

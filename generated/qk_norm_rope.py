@@ -2,7 +2,7 @@
 
 As in Qwen3; the rotation is that of rope (Su et al., arXiv:2104.09864).
 
-Built by tilegen 0.1.0 from specs/qk_norm_rope.py (spec d00ab77b, templates 012af99e).
+Built by tilegen 0.1.0 from specs/qk_norm_rope.py (spec d00ab77b, templates 3a296dd1).
 Rebuild with `tilegen build`; edits are overwritten.
 
 Traffic: 4*B*D*H*S*e + B*S*i + 2*D*e*Min(P, B*S) + 2*D*e bytes (e: bytes of an element, i: bytes of an index)
@@ -146,18 +146,18 @@ def _qk_norm_rope_block(
     ROWS_2,
     D,
     P,
+    position_row_0,
+    position_row_1,
+    position_row_2,
     x_row_0,
     x_row_1,
     x_row_2,
     x_col,
     x_stride_Two,
     weight_col,
-    position_row_0,
-    position_row_1,
-    position_row_2,
+    weight_stride_Two,
     cos_col,
     cos_stride_P,
-    weight_stride_Two,
     sin_col,
     sin_stride_P,
     out_row_0,
@@ -181,14 +181,15 @@ def _qk_norm_rope_block(
     row_2 = rows % ROWS_2
     row_1 = rows // ROWS_2 % ROWS_1
     row_0 = rows // ROWS_2 // ROWS_1
-    x_rows = x_ptr + row_0 * x_row_0 + row_1 * x_row_1 + row_2 * x_row_2
     position_rows = (
         position_ptr + row_0 * position_row_0 + row_1 * position_row_1 + row_2 * position_row_2
     )
+    x_rows = x_ptr + row_0 * x_row_0 + row_1 * x_row_1 + row_2 * x_row_2
     out_rows = out_ptr + row_0 * out_row_0 + row_1 * out_row_1 + row_2 * out_row_2
 
     eps = scalar(eps, FLOAT)
 
+    position = tl.load(position_rows, mask=in_rows, other=0, eviction_policy="evict_last")
     x_0 = tl.load(
         x_rows + cols * x_col, mask=in_rows & in_cols, other=0.0, eviction_policy="evict_last"
     ).to(FLOAT)
@@ -198,15 +199,15 @@ def _qk_norm_rope_block(
         other=0.0,
         eviction_policy="evict_last",
     ).to(FLOAT)
-    # rstd = rsqrt(mean(x * x, (Two, D)) + eps)
-    row_sum = tl.sum(x_0 * x_0 + x * x, axis=1, keep_dims=True)
-    rstd = tl.rsqrt(row_sum / (tl.cast(2, FLOAT) * tl.cast(D, FLOAT)) + eps)
     weight_0 = tl.load(
         weight_ptr + cols * weight_col, mask=in_cols, other=0.0, eviction_policy="evict_last"
-    ).to(FLOAT)
-    # first, second = unstack(x * rstd * weight, Two)
-    first = x_0 * rstd * weight_0
-    position = tl.load(position_rows, mask=in_rows, other=0, eviction_policy="evict_last")
+    )
+    weight_1 = tl.load(
+        weight_ptr + cols * weight_col + weight_stride_Two,
+        mask=in_cols,
+        other=0.0,
+        eviction_policy="evict_last",
+    )
     # c = take(cos, position, P)
     valid = (position >= 0) & (position < P)
     c = tl.load(
@@ -214,29 +215,28 @@ def _qk_norm_rope_block(
         mask=in_rows & in_cols & valid,
         other=0.0,
         eviction_policy="evict_last",
-    ).to(FLOAT)
-    weight_1 = tl.load(
-        weight_ptr + cols * weight_col + weight_stride_Two,
-        mask=in_cols,
-        other=0.0,
-        eviction_policy="evict_last",
-    ).to(FLOAT)
-    second = x * rstd * weight_1
+    )
     s = tl.load(
         sin_ptr + cols * sin_col + tl.cast(position, INT) * sin_stride_P,
         mask=in_rows & in_cols & valid,
         other=0.0,
         eviction_policy="evict_last",
-    ).to(FLOAT)
+    )
+    # rstd = rsqrt(mean(x * x, (Two, D)) + eps)
+    row_sum = tl.sum(x_0 * x_0 + x * x, axis=1, keep_dims=True)
+    rstd = tl.rsqrt(row_sum / (tl.cast(2, FLOAT) * tl.cast(D, FLOAT)) + eps)
+    # first, second = unstack(x * rstd * weight, Two)
+    first = x_0 * rstd * weight_0.to(FLOAT)
+    second = x * rstd * weight_1.to(FLOAT)
     # return stack(first * c - second * s, second * c + first * s, dim=Two)
     tl.store(
         out_rows + cols * out_col,
-        narrow(first * c - second * s, out_ptr.dtype.element_ty),
+        narrow(first * c.to(FLOAT) - second * s.to(FLOAT), out_ptr.dtype.element_ty),
         mask=in_rows & in_cols,
     )
     tl.store(
         out_rows + cols * out_col + out_stride_Two,
-        narrow(second * c + first * s, out_ptr.dtype.element_ty),
+        narrow(second * c.to(FLOAT) + first * s.to(FLOAT), out_ptr.dtype.element_ty),
         mask=in_rows & in_cols,
     )
 
@@ -523,13 +523,13 @@ def _qk_norm_rope_finish(
 
 def _plan(call: Call) -> Launch:
     """Kernel, config and grid for one set of shapes, strides and dtypes."""
-    rows = call.axes(("B", "S", "H"), limit=3)
+    rows = call.axes(("B", "S", "H"), limit=3, spare_last=True)
     cols = call.axes(("D",), limit=1)
     columns = cols.total
     width = next_power_of_2(columns)
 
     def block_time(config: Config) -> float:
-        work = Work(reads=2, writes=2, flops=14, joins=1, held=4, held_wide=5)
+        work = Work(reads=2, writes=2, flops=14, joins=1, held=4, held_wide=6)
         return block_cost(config, call.target, work, call.element_size, rows.total, width)
 
     block = least(call, BLOCK_CONFIGS, block_time)
@@ -557,15 +557,12 @@ def _plan(call: Call) -> Launch:
         return split_cost(config, call.target, work, call.element_size, rows.total, columns)
 
     split = least(call, LOOP_CONFIGS, split_time)
+
     if call.takes("split", split < min(block, loop)):
         config = call.choose(LOOP_CONFIGS, split_time)
         splits, chunk = split_row(call.target, rows.total, columns, config["TILE"])
         vector = max(1, 16 // call.element_size)
-        lanes = {
-            "LANES": config["TILE"] // vector,
-            "VECTOR": vector,
-            "EVEN": columns > 0 and columns % config["TILE"] == 0,
-        }
+        even = columns > 0 and columns % config["TILE"] == 0
         return Launch(
             Step(
                 _qk_norm_rope_partial,
@@ -579,7 +576,13 @@ def _plan(call: Call) -> Launch:
                     cols.strides("x")[0],
                     call.stride("x", "Two"),
                 ),
-                constants={**lanes, "SPLITS": splits, "CHUNK": chunk},
+                constants={
+                    "LANES": config["TILE"] // vector,
+                    "VECTOR": vector,
+                    "EVEN": even,
+                    "SPLITS": splits,
+                    "CHUNK": chunk,
+                },
                 config=config,
             ),
             Step(
@@ -607,9 +610,11 @@ def _plan(call: Call) -> Launch:
                 ),
                 params=("eps",),
                 constants={
-                    **lanes,
-                    "CHUNK": chunk,
+                    "LANES": config["TILE"] // vector,
+                    "VECTOR": vector,
+                    "EVEN": even,
                     "SPLITS": splits,
+                    "CHUNK": chunk,
                     "BLOCK_S": next_power_of_2(splits),
                 },
                 config=config,
@@ -632,14 +637,14 @@ def _plan(call: Call) -> Launch:
                     *rows.sizes[1:],
                     cols.total,
                     call.sizes["P"],
+                    *rows.strides("position"),
                     *rows.strides("x"),
                     cols.strides("x")[0],
                     call.stride("x", "Two"),
                     cols.strides("weight")[0],
-                    *rows.strides("position"),
+                    call.stride("weight", "Two"),
                     cols.strides("cos")[0],
                     call.stride("cos", "P"),
-                    call.stride("weight", "Two"),
                     cols.strides("sin")[0],
                     call.stride("sin", "P"),
                     *rows.strides("out"),
@@ -659,11 +664,7 @@ def _plan(call: Call) -> Launch:
 
     config = call.choose(LOOP_CONFIGS, loop_time)
     vector = max(1, 16 // call.element_size)
-    lanes = {
-        "LANES": config["TILE"] // vector,
-        "VECTOR": vector,
-        "EVEN": columns > 0 and columns % config["TILE"] == 0,
-    }
+    even = columns > 0 and columns % config["TILE"] == 0
     return Launch(
         Step(
             _qk_norm_rope_loop,
@@ -689,7 +690,7 @@ def _plan(call: Call) -> Launch:
                 call.stride("out", "Two"),
             ),
             params=("eps",),
-            constants=lanes,
+            constants={"LANES": config["TILE"] // vector, "VECTOR": vector, "EVEN": even},
             config=config,
         )
     )

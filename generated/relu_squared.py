@@ -1,6 +1,6 @@
 """Squared ReLU (So et al., Primer, arXiv:2109.08668).
 
-Built by tilegen 0.1.0 from specs/relu_squared.py (spec 68ac9d59, templates 012af99e).
+Built by tilegen 0.1.0 from specs/relu_squared.py (spec 68ac9d59, templates 3a296dd1).
 Rebuild with `tilegen build`; edits are overwritten.
 
 Traffic: 2*N*e bytes (e: bytes of an element)
@@ -162,7 +162,9 @@ def _relu_squared_tiled(
 
 def _plan(call: Call) -> Launch:
     """Kernel, config and grid for one set of shapes, strides and dtypes."""
+
     axes = call.axes(("N",), limit=4, reorder=True)
+
     if axes.flat(("x", "out")) and call.takes("flat"):
 
         def flat_time(config: Config) -> float:

@@ -1,10 +1,10 @@
 """RMSNorm as in Llama's model code: the row rounds to x's dtype before the weight.
 
-Built by tilegen 0.1.0 from specs/rmsnorm_llama.py (spec 1bf4bfaa, templates 012af99e).
+Built by tilegen 0.1.0 from specs/rmsnorm_llama.py (spec 1bf4bfaa, templates 3a296dd1).
 Rebuild with `tilegen build`; edits are overwritten.
 
 Traffic: 2*M*N*e + N*e bytes (e: bytes of an element)
-Work: 6*M*N + 3*M flops, 2*M of them exponentials, roots and quotients
+Work: 5*M*N + 3*M flops, 2*M of them exponentials, roots and quotients
 Bound: memory on every target
 Eager PyTorch: 7 kernels, 5.0 times the bytes
 """
@@ -183,18 +183,18 @@ def _rmsnorm_llama_block(
     x = tl.load(
         x_rows + cols * x_col, mask=in_rows & in_cols, other=0.0, eviction_policy="evict_last"
     ).to(FLOAT)
+    weight = tl.load(
+        weight_ptr + cols * weight_col, mask=in_cols, other=0.0, eviction_policy="evict_last"
+    )
     # rstd = rsqrt(mean(x * x) + eps)
     row_sum = tl.sum(x * x, axis=1, keep_dims=True)
     rstd = tl.rsqrt(row_sum / N + eps)
     # normed = cast(x * rstd, x.dtype)
     normed = narrow(x * rstd, x_ptr.dtype.element_ty).to(FLOAT)
-    weight = tl.load(
-        weight_ptr + cols * weight_col, mask=in_cols, other=0.0, eviction_policy="evict_last"
-    ).to(FLOAT)
     # return normed * weight
     tl.store(
         out_rows + cols * out_col,
-        narrow(normed * weight, out_ptr.dtype.element_ty),
+        narrow(normed * weight.to(FLOAT), out_ptr.dtype.element_ty),
         mask=in_rows & in_cols,
     )
 
@@ -381,20 +381,20 @@ def _rmsnorm_llama_finish(
 
 def _plan(call: Call) -> Launch:
     """Kernel, config and grid for one set of shapes, strides and dtypes."""
-    rows = call.axes(("M",), limit=3)
+    rows = call.axes(("M",), limit=3, spare_last=True)
     cols = call.axes(("N",), limit=1)
     columns = cols.total
     width = next_power_of_2(columns)
 
     def block_time(config: Config) -> float:
-        work = Work(reads=1, writes=1, flops=6, joins=1, held=1.5, held_wide=2)
+        work = Work(reads=1, writes=1, flops=5, joins=1, held=1.5, held_wide=2)
         return block_cost(config, call.target, work, call.element_size, rows.total, width)
 
     block = least(call, BLOCK_CONFIGS, block_time)
 
     def loop_time(config: Config) -> float:
         work = Work(
-            reads=1, writes=1, flops=6.25, rereads=1, joins=1, passes=2, held=0.975, held_wide=1.3
+            reads=1, writes=1, flops=5.25, rereads=1, joins=1, passes=2, held=0.975, held_wide=1.3
         )
         return loop_cost(config, call.target, work, call.element_size, rows.total, columns)
 
@@ -404,7 +404,7 @@ def _plan(call: Call) -> Launch:
         work = Work(
             reads=1,
             writes=1,
-            flops=6.625,
+            flops=5.625,
             special=0.25,
             rereads=1,
             joins=1,
@@ -415,15 +415,12 @@ def _plan(call: Call) -> Launch:
         return split_cost(config, call.target, work, call.element_size, rows.total, columns)
 
     split = least(call, LOOP_CONFIGS, split_time)
+
     if call.takes("split", split < min(block, loop)):
         config = call.choose(LOOP_CONFIGS, split_time)
         splits, chunk = split_row(call.target, rows.total, columns, config["TILE"])
         vector = max(1, 16 // call.element_size)
-        lanes = {
-            "LANES": config["TILE"] // vector,
-            "VECTOR": vector,
-            "EVEN": columns > 0 and columns % config["TILE"] == 0,
-        }
+        even = columns > 0 and columns % config["TILE"] == 0
         return Launch(
             Step(
                 _rmsnorm_llama_partial,
@@ -436,7 +433,13 @@ def _plan(call: Call) -> Launch:
                     *rows.strides("x"),
                     cols.strides("x")[0],
                 ),
-                constants={**lanes, "SPLITS": splits, "CHUNK": chunk},
+                constants={
+                    "LANES": config["TILE"] // vector,
+                    "VECTOR": vector,
+                    "EVEN": even,
+                    "SPLITS": splits,
+                    "CHUNK": chunk,
+                },
                 config=config,
             ),
             Step(
@@ -455,9 +458,11 @@ def _plan(call: Call) -> Launch:
                 ),
                 params=("eps",),
                 constants={
-                    **lanes,
-                    "CHUNK": chunk,
+                    "LANES": config["TILE"] // vector,
+                    "VECTOR": vector,
+                    "EVEN": even,
                     "SPLITS": splits,
+                    "CHUNK": chunk,
                     "BLOCK_S": next_power_of_2(splits),
                 },
                 config=config,
@@ -498,11 +503,7 @@ def _plan(call: Call) -> Launch:
 
     config = call.choose(LOOP_CONFIGS, loop_time)
     vector = max(1, 16 // call.element_size)
-    lanes = {
-        "LANES": config["TILE"] // vector,
-        "VECTOR": vector,
-        "EVEN": columns > 0 and columns % config["TILE"] == 0,
-    }
+    even = columns > 0 and columns % config["TILE"] == 0
     return Launch(
         Step(
             _rmsnorm_llama_loop,
@@ -519,7 +520,7 @@ def _plan(call: Call) -> Launch:
                 cols.strides("out")[0],
             ),
             params=("eps",),
-            constants=lanes,
+            constants={"LANES": config["TILE"] // vector, "VECTOR": vector, "EVEN": even},
             config=config,
         )
     )

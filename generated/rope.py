@@ -2,7 +2,7 @@
 
 This is the layout of Llama and GPT-NeoX; row p of cos and sin belongs to position p.
 
-Built by tilegen 0.1.0 from specs/rope.py (spec 50562790, templates 012af99e).
+Built by tilegen 0.1.0 from specs/rope.py (spec 50562790, templates 3a296dd1).
 Rebuild with `tilegen build`; edits are overwritten.
 
 Traffic: 4*B*D*H*S*e + B*S*i + 2*D*e*Min(P, B*S) bytes (e: bytes of an element, i: bytes of an index)
@@ -90,15 +90,15 @@ def _rope_tiled(
     H,
     D,
     P,
+    position_B_S_0,
+    position_B_S_1,
     x_B_S_0,
     x_B_S_1,
     x_H,
     x_D,
-    position_B_S_0,
-    position_B_S_1,
+    x_stride_Two,
     cos_D,
     cos_stride_P,
-    x_stride_Two,
     sin_D,
     sin_stride_P,
     out_B_S_0,
@@ -124,25 +124,25 @@ def _rope_tiled(
     b_s = tile // tiles_1 // tiles_0 + tl.zeros((1, 1), INT)
     b_s_1 = b_s % SIZE_B_S_1
     b_s_0 = b_s // SIZE_B_S_1
-    x_b_s = x_ptr + b_s_0 * x_B_S_0 + b_s_1 * x_B_S_1
     position_b_s = position_ptr + b_s_0 * position_B_S_0 + b_s_1 * position_B_S_1
+    x_b_s = x_ptr + b_s_0 * x_B_S_0 + b_s_1 * x_B_S_1
     out_b_s = out_ptr + b_s_0 * out_B_S_0 + b_s_1 * out_B_S_1
 
+    position = tl.load(position_b_s, eviction_policy="evict_last")
     x_0 = tl.load(
         x_b_s + h * x_H + d * x_D, mask=in_h & in_d, other=0.0, eviction_policy="evict_last"
     ).to(FLOAT)
-    position = tl.load(position_b_s, eviction_policy="evict_last")
+    x_1 = tl.load(
+        x_b_s + h * x_H + d * x_D + x_stride_Two,
+        mask=in_h & in_d,
+        other=0.0,
+        eviction_policy="evict_last",
+    ).to(FLOAT)
     # c = take(cos, position, P)
     valid = (position >= 0) & (position < P)
     c = tl.load(
         cos_ptr + d * cos_D + tl.cast(position, INT) * cos_stride_P,
         mask=in_d & valid,
-        other=0.0,
-        eviction_policy="evict_last",
-    ).to(FLOAT)
-    x_1 = tl.load(
-        x_b_s + h * x_H + d * x_D + x_stride_Two,
-        mask=in_h & in_d,
         other=0.0,
         eviction_policy="evict_last",
     ).to(FLOAT)
@@ -167,7 +167,8 @@ def _rope_tiled(
 
 def _plan(call: Call) -> Launch:
     """Kernel, config and grid for one set of shapes, strides and dtypes."""
-    axes_0 = call.axes(("B", "S"), limit=2)
+
+    axes_0 = call.axes(("B", "S"), limit=2, spare_last=True)
     axes_1 = call.axes(("H",), limit=1)
     axes_2 = call.axes(("D",), limit=1)
     height, length = axes_1.total, axes_2.total
@@ -179,7 +180,7 @@ def _plan(call: Call) -> Launch:
 
     config = call.choose(TILED_CONFIGS, tiled_time)
     block_0, block_1 = tile_shape(
-        axes_1.crossed(-1), height, length, config["TILE"], call.element_size
+        axes_1.crossed(), height, length, config["TILE"], call.element_size
     )
     tiles = cdiv(height, block_0) * cdiv(length, block_1)
     return Launch(
@@ -193,13 +194,13 @@ def _plan(call: Call) -> Launch:
                 axes_1.total,
                 axes_2.total,
                 call.sizes["P"],
+                *axes_0.strides("position"),
                 *axes_0.strides("x"),
                 axes_1.strides("x")[0],
                 axes_2.strides("x")[0],
-                *axes_0.strides("position"),
+                call.stride("x", "Two"),
                 axes_2.strides("cos")[0],
                 call.stride("cos", "P"),
-                call.stride("x", "Two"),
                 axes_2.strides("sin")[0],
                 call.stride("sin", "P"),
                 *axes_0.strides("out"),

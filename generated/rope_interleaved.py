@@ -2,7 +2,7 @@
 
 Row p of cos and sin belongs to position p.
 
-Built by tilegen 0.1.0 from specs/rope_interleaved.py (spec d00b7186, templates 012af99e).
+Built by tilegen 0.1.0 from specs/rope_interleaved.py (spec d00b7186, templates 3a296dd1).
 Rebuild with `tilegen build`; edits are overwritten.
 
 Traffic: 4*B*D*H*S*e + B*S*i + 2*D*e*Min(P, B*S) bytes (e: bytes of an element, i: bytes of an index)
@@ -90,12 +90,12 @@ def _rope_interleaved_tiled(
     H,
     D,
     P,
+    position_B_S_0,
+    position_B_S_1,
     x_stride_Two,
     x_B_S_0,
     x_B_S_1,
     x_H,
-    position_B_S_0,
-    position_B_S_1,
     cos_D,
     cos_stride_P,
     sin_D,
@@ -124,10 +124,11 @@ def _rope_interleaved_tiled(
     b_s = tile // tiles_1 // tiles_0 + tl.zeros((1, 1), INT)
     b_s_1 = b_s % SIZE_B_S_1
     b_s_0 = b_s // SIZE_B_S_1
-    x_b_s = x_ptr + b_s_0 * x_B_S_0 + b_s_1 * x_B_S_1
     position_b_s = position_ptr + b_s_0 * position_B_S_0 + b_s_1 * position_B_S_1
+    x_b_s = x_ptr + b_s_0 * x_B_S_0 + b_s_1 * x_B_S_1
     out_b_s = out_ptr + b_s_0 * out_B_S_0 + b_s_1 * out_B_S_1
 
+    position = tl.load(position_b_s, eviction_policy="evict_last")
     x_0, x_1 = tl.split(
         tl.reshape(
             tl.load(
@@ -139,7 +140,6 @@ def _rope_interleaved_tiled(
             (BLOCK_0, BLOCK_1, 2),
         )
     )
-    position = tl.load(position_b_s, eviction_policy="evict_last")
     # c = take(cos, position, P)
     valid = (position >= 0) & (position < P)
     c = tl.load(
@@ -167,7 +167,8 @@ def _rope_interleaved_tiled(
 
 def _plan(call: Call) -> Launch:
     """Kernel, config and grid for one set of shapes, strides and dtypes."""
-    axes_0 = call.axes(("B", "S"), limit=2)
+
+    axes_0 = call.axes(("B", "S"), limit=2, spare_last=True)
     axes_1 = call.axes(("H",), limit=1)
     axes_2 = call.axes(("D",), limit=1)
     height, length = axes_1.total, axes_2.total
@@ -179,7 +180,7 @@ def _plan(call: Call) -> Launch:
 
     config = call.choose(TILED_CONFIGS, tiled_time)
     block_0, block_1 = tile_shape(
-        axes_1.crossed(-1), height, length, config["TILE"], call.element_size
+        axes_1.crossed(), height, length, config["TILE"], call.element_size
     )
     tiles = cdiv(height, block_0) * cdiv(length, block_1)
     return Launch(
@@ -193,10 +194,10 @@ def _plan(call: Call) -> Launch:
                 axes_1.total,
                 axes_2.total,
                 call.sizes["P"],
+                *axes_0.strides("position"),
                 call.stride("x", "Two"),
                 *axes_0.strides("x"),
                 axes_1.strides("x")[0],
-                *axes_0.strides("position"),
                 axes_2.strides("cos")[0],
                 call.stride("cos", "P"),
                 axes_2.strides("sin")[0],

@@ -2,7 +2,7 @@
 
 The causal mask is aligned bottom-right: the last query sees every key.
 
-Built by tilegen 0.1.0 from specs/scaled_masked_softmax.py (spec f6320ef9, templates 012af99e).
+Built by tilegen 0.1.0 from specs/scaled_masked_softmax.py (spec f6320ef9, templates 3a296dd1).
 Rebuild with `tilegen build`; edits are overwritten.
 
 Traffic: 2*B*H*S*T*e bytes (e: bytes of an element)
@@ -429,11 +429,11 @@ def _scaled_masked_softmax_causal_block(
 
     scale = scalar(scale, FLOAT)
 
-    # visible = index(T) <= index(S) + size(T) - size(S) if causal else None
-    visible = cols <= (rows % S) + T - S
     x = tl.load(
         x_rows + cols * x_col, mask=in_rows & in_cols, other=0.0, eviction_policy="evict_last"
     ).to(FLOAT)
+    # visible = index(T) <= index(S) + size(T) - size(S) if causal else None
+    visible = cols <= (rows % S) + T - S
     # score = x * scale
     score = x * scale
     # return softmax(score, where=visible)
@@ -707,14 +707,14 @@ def _scaled_masked_softmax_mask_block(
     x = tl.load(
         x_rows + cols * x_col, mask=in_rows & in_cols, other=0.0, eviction_policy="evict_last"
     ).to(FLOAT)
-    # score = x * scale
-    score = x * scale
     mask = tl.load(
         mask_rows + cols * mask_col,
         mask=in_rows & in_cols,
         other=float("-inf"),
         eviction_policy="evict_last",
     ).to(FLOAT)
+    # score = x * scale
+    score = x * scale
     # score = score + mask
     score = score + mask
     # return softmax(score, where=visible)
@@ -1008,16 +1008,16 @@ def _scaled_masked_softmax_mask_causal_block(
 
     scale = scalar(scale, FLOAT)
 
-    # visible = index(T) <= index(S) + size(T) - size(S) if causal else None
-    visible = cols <= (rows % S) + T - S
     x = tl.load(
         x_rows + cols * x_col, mask=in_rows & in_cols, other=0.0, eviction_policy="evict_last"
     ).to(FLOAT)
-    # score = x * scale
-    score = x * scale
     mask = tl.load(
         mask_rows + cols * mask_col, mask=in_rows & in_cols, other=0.0, eviction_policy="evict_last"
     ).to(FLOAT)
+    # visible = index(T) <= index(S) + size(T) - size(S) if causal else None
+    visible = cols <= (rows % S) + T - S
+    # score = x * scale
+    score = x * scale
     # score = score + mask
     score = score + mask
     # return softmax(score, where=visible)
@@ -1284,7 +1284,7 @@ def _scaled_masked_softmax_mask_causal_finish(
 
 def _plan(call: Call) -> Launch:
     """Kernel, config and grid for one set of shapes, strides and dtypes."""
-    rows = call.axes(("B", "H", "S"), limit=3)
+    rows = call.axes(("B", "H", "S"), limit=3, spare_last=True)
     cols = call.axes(("T",), limit=1)
     columns = cols.total
     width = next_power_of_2(columns)
@@ -1327,15 +1327,12 @@ def _plan(call: Call) -> Launch:
         return split_cost(config, call.target, work, call.element_size, rows.total, columns)
 
     split = least(call, LOOP_CONFIGS, split_time)
+
     if call.takes("split", split < min(block, loop)):
         config = call.choose(LOOP_CONFIGS, split_time)
         splits, chunk = split_row(call.target, rows.total, columns, config["TILE"])
         vector = max(1, 16 // call.element_size)
-        lanes = {
-            "LANES": config["TILE"] // vector,
-            "VECTOR": vector,
-            "EVEN": columns > 0 and columns % config["TILE"] == 0,
-        }
+        even = columns > 0 and columns % config["TILE"] == 0
         return Launch(
             Step(
                 _scaled_masked_softmax_partial,
@@ -1349,7 +1346,13 @@ def _plan(call: Call) -> Launch:
                     cols.strides("x")[0],
                 ),
                 params=("scale",),
-                constants={**lanes, "SPLITS": splits, "CHUNK": chunk},
+                constants={
+                    "LANES": config["TILE"] // vector,
+                    "VECTOR": vector,
+                    "EVEN": even,
+                    "SPLITS": splits,
+                    "CHUNK": chunk,
+                },
                 config=config,
             ),
             Step(
@@ -1367,9 +1370,11 @@ def _plan(call: Call) -> Launch:
                 ),
                 params=("scale",),
                 constants={
-                    **lanes,
-                    "CHUNK": chunk,
+                    "LANES": config["TILE"] // vector,
+                    "VECTOR": vector,
+                    "EVEN": even,
                     "SPLITS": splits,
+                    "CHUNK": chunk,
                     "BLOCK_S": next_power_of_2(splits),
                 },
                 config=config,
@@ -1410,11 +1415,7 @@ def _plan(call: Call) -> Launch:
 
     config = call.choose(LOOP_CONFIGS, loop_time)
     vector = max(1, 16 // call.element_size)
-    lanes = {
-        "LANES": config["TILE"] // vector,
-        "VECTOR": vector,
-        "EVEN": columns > 0 and columns % config["TILE"] == 0,
-    }
+    even = columns > 0 and columns % config["TILE"] == 0
     return Launch(
         Step(
             _scaled_masked_softmax_loop,
@@ -1430,7 +1431,7 @@ def _plan(call: Call) -> Launch:
                 cols.strides("out")[0],
             ),
             params=("scale",),
-            constants=lanes,
+            constants={"LANES": config["TILE"] // vector, "VECTOR": vector, "EVEN": even},
             config=config,
         )
     )
@@ -1438,7 +1439,7 @@ def _plan(call: Call) -> Launch:
 
 def _plan_causal(call: Call) -> Launch:
     """Kernel, config and grid for one set of shapes, strides and dtypes."""
-    rows = call.axes(("B", "H", "S"), limit=3)
+    rows = call.axes(("B", "H", "S"), limit=3, spare_last=True)
     cols = call.axes(("T",), limit=1)
     columns = cols.total
     width = next_power_of_2(columns)
@@ -1481,15 +1482,12 @@ def _plan_causal(call: Call) -> Launch:
         return split_cost(config, call.target, work, call.element_size, rows.total, columns)
 
     split = least(call, LOOP_CONFIGS, split_time)
+
     if call.takes("split", split < min(block, loop)):
         config = call.choose(LOOP_CONFIGS, split_time)
         splits, chunk = split_row(call.target, rows.total, columns, config["TILE"])
         vector = max(1, 16 // call.element_size)
-        lanes = {
-            "LANES": config["TILE"] // vector,
-            "VECTOR": vector,
-            "EVEN": columns > 0 and columns % config["TILE"] == 0,
-        }
+        even = columns > 0 and columns % config["TILE"] == 0
         return Launch(
             Step(
                 _scaled_masked_softmax_causal_partial,
@@ -1504,7 +1502,13 @@ def _plan_causal(call: Call) -> Launch:
                     cols.strides("x")[0],
                 ),
                 params=("scale",),
-                constants={**lanes, "SPLITS": splits, "CHUNK": chunk},
+                constants={
+                    "LANES": config["TILE"] // vector,
+                    "VECTOR": vector,
+                    "EVEN": even,
+                    "SPLITS": splits,
+                    "CHUNK": chunk,
+                },
                 config=config,
             ),
             Step(
@@ -1523,9 +1527,11 @@ def _plan_causal(call: Call) -> Launch:
                 ),
                 params=("scale",),
                 constants={
-                    **lanes,
-                    "CHUNK": chunk,
+                    "LANES": config["TILE"] // vector,
+                    "VECTOR": vector,
+                    "EVEN": even,
                     "SPLITS": splits,
+                    "CHUNK": chunk,
                     "BLOCK_S": next_power_of_2(splits),
                 },
                 config=config,
@@ -1567,11 +1573,7 @@ def _plan_causal(call: Call) -> Launch:
 
     config = call.choose(LOOP_CONFIGS, loop_time)
     vector = max(1, 16 // call.element_size)
-    lanes = {
-        "LANES": config["TILE"] // vector,
-        "VECTOR": vector,
-        "EVEN": columns > 0 and columns % config["TILE"] == 0,
-    }
+    even = columns > 0 and columns % config["TILE"] == 0
     return Launch(
         Step(
             _scaled_masked_softmax_causal_loop,
@@ -1588,7 +1590,7 @@ def _plan_causal(call: Call) -> Launch:
                 cols.strides("out")[0],
             ),
             params=("scale",),
-            constants=lanes,
+            constants={"LANES": config["TILE"] // vector, "VECTOR": vector, "EVEN": even},
             config=config,
         )
     )
@@ -1596,7 +1598,7 @@ def _plan_causal(call: Call) -> Launch:
 
 def _plan_mask(call: Call) -> Launch:
     """Kernel, config and grid for one set of shapes, strides and dtypes."""
-    rows = call.axes(("B", "H", "S"), limit=3)
+    rows = call.axes(("B", "H", "S"), limit=3, spare_last=True)
     cols = call.axes(("T",), limit=1)
     columns = cols.total
     width = next_power_of_2(columns)
@@ -1639,15 +1641,12 @@ def _plan_mask(call: Call) -> Launch:
         return split_cost(config, call.target, work, call.element_size, rows.total, columns)
 
     split = least(call, LOOP_CONFIGS, split_time)
+
     if call.takes("split", split < min(block, loop)):
         config = call.choose(LOOP_CONFIGS, split_time)
         splits, chunk = split_row(call.target, rows.total, columns, config["TILE"])
         vector = max(1, 16 // call.element_size)
-        lanes = {
-            "LANES": config["TILE"] // vector,
-            "VECTOR": vector,
-            "EVEN": columns > 0 and columns % config["TILE"] == 0,
-        }
+        even = columns > 0 and columns % config["TILE"] == 0
         return Launch(
             Step(
                 _scaled_masked_softmax_mask_partial,
@@ -1663,7 +1662,13 @@ def _plan_mask(call: Call) -> Launch:
                     cols.strides("mask")[0],
                 ),
                 params=("scale",),
-                constants={**lanes, "SPLITS": splits, "CHUNK": chunk},
+                constants={
+                    "LANES": config["TILE"] // vector,
+                    "VECTOR": vector,
+                    "EVEN": even,
+                    "SPLITS": splits,
+                    "CHUNK": chunk,
+                },
                 config=config,
             ),
             Step(
@@ -1683,9 +1688,11 @@ def _plan_mask(call: Call) -> Launch:
                 ),
                 params=("scale",),
                 constants={
-                    **lanes,
-                    "CHUNK": chunk,
+                    "LANES": config["TILE"] // vector,
+                    "VECTOR": vector,
+                    "EVEN": even,
                     "SPLITS": splits,
+                    "CHUNK": chunk,
                     "BLOCK_S": next_power_of_2(splits),
                 },
                 config=config,
@@ -1728,11 +1735,7 @@ def _plan_mask(call: Call) -> Launch:
 
     config = call.choose(LOOP_CONFIGS, loop_time)
     vector = max(1, 16 // call.element_size)
-    lanes = {
-        "LANES": config["TILE"] // vector,
-        "VECTOR": vector,
-        "EVEN": columns > 0 and columns % config["TILE"] == 0,
-    }
+    even = columns > 0 and columns % config["TILE"] == 0
     return Launch(
         Step(
             _scaled_masked_softmax_mask_loop,
@@ -1750,7 +1753,7 @@ def _plan_mask(call: Call) -> Launch:
                 cols.strides("out")[0],
             ),
             params=("scale",),
-            constants=lanes,
+            constants={"LANES": config["TILE"] // vector, "VECTOR": vector, "EVEN": even},
             config=config,
         )
     )
@@ -1758,7 +1761,7 @@ def _plan_mask(call: Call) -> Launch:
 
 def _plan_mask_causal(call: Call) -> Launch:
     """Kernel, config and grid for one set of shapes, strides and dtypes."""
-    rows = call.axes(("B", "H", "S"), limit=3)
+    rows = call.axes(("B", "H", "S"), limit=3, spare_last=True)
     cols = call.axes(("T",), limit=1)
     columns = cols.total
     width = next_power_of_2(columns)
@@ -1801,15 +1804,12 @@ def _plan_mask_causal(call: Call) -> Launch:
         return split_cost(config, call.target, work, call.element_size, rows.total, columns)
 
     split = least(call, LOOP_CONFIGS, split_time)
+
     if call.takes("split", split < min(block, loop)):
         config = call.choose(LOOP_CONFIGS, split_time)
         splits, chunk = split_row(call.target, rows.total, columns, config["TILE"])
         vector = max(1, 16 // call.element_size)
-        lanes = {
-            "LANES": config["TILE"] // vector,
-            "VECTOR": vector,
-            "EVEN": columns > 0 and columns % config["TILE"] == 0,
-        }
+        even = columns > 0 and columns % config["TILE"] == 0
         return Launch(
             Step(
                 _scaled_masked_softmax_mask_causal_partial,
@@ -1826,7 +1826,13 @@ def _plan_mask_causal(call: Call) -> Launch:
                     cols.strides("mask")[0],
                 ),
                 params=("scale",),
-                constants={**lanes, "SPLITS": splits, "CHUNK": chunk},
+                constants={
+                    "LANES": config["TILE"] // vector,
+                    "VECTOR": vector,
+                    "EVEN": even,
+                    "SPLITS": splits,
+                    "CHUNK": chunk,
+                },
                 config=config,
             ),
             Step(
@@ -1847,9 +1853,11 @@ def _plan_mask_causal(call: Call) -> Launch:
                 ),
                 params=("scale",),
                 constants={
-                    **lanes,
-                    "CHUNK": chunk,
+                    "LANES": config["TILE"] // vector,
+                    "VECTOR": vector,
+                    "EVEN": even,
                     "SPLITS": splits,
+                    "CHUNK": chunk,
                     "BLOCK_S": next_power_of_2(splits),
                 },
                 config=config,
@@ -1893,11 +1901,7 @@ def _plan_mask_causal(call: Call) -> Launch:
 
     config = call.choose(LOOP_CONFIGS, loop_time)
     vector = max(1, 16 // call.element_size)
-    lanes = {
-        "LANES": config["TILE"] // vector,
-        "VECTOR": vector,
-        "EVEN": columns > 0 and columns % config["TILE"] == 0,
-    }
+    even = columns > 0 and columns % config["TILE"] == 0
     return Launch(
         Step(
             _scaled_masked_softmax_mask_causal_loop,
@@ -1916,7 +1920,7 @@ def _plan_mask_causal(call: Call) -> Launch:
                 cols.strides("out")[0],
             ),
             params=("scale",),
-            constants=lanes,
+            constants={"LANES": config["TILE"] // vector, "VECTOR": vector, "EVEN": even},
             config=config,
         )
     )

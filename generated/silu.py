@@ -1,6 +1,6 @@
 """SiLU, also called swish: x gated by its own sigmoid (Elfwing et al., arXiv:1702.03118).
 
-Built by tilegen 0.1.0 from specs/silu.py (spec 9f1c3bed, templates 012af99e).
+Built by tilegen 0.1.0 from specs/silu.py (spec 9f1c3bed, templates 3a296dd1).
 Rebuild with `tilegen build`; edits are overwritten.
 
 Traffic: 2*N*e bytes (e: bytes of an element)
@@ -158,7 +158,9 @@ def _silu_tiled(
 
 def _plan(call: Call) -> Launch:
     """Kernel, config and grid for one set of shapes, strides and dtypes."""
+
     axes = call.axes(("N",), limit=4, reorder=True)
+
     if axes.flat(("x", "out")) and call.takes("flat"):
 
         def flat_time(config: Config) -> float:

@@ -2,7 +2,7 @@
 
 gate and up may be the halves of one tensor: strides are free.
 
-Built by tilegen 0.1.0 from specs/swiglu.py (spec b6209388, templates 012af99e).
+Built by tilegen 0.1.0 from specs/swiglu.py (spec b6209388, templates 3a296dd1).
 Rebuild with `tilegen build`; edits are overwritten.
 
 Traffic: 3*N*e bytes (e: bytes of an element)
@@ -191,7 +191,9 @@ def _swiglu_tiled(
 
 def _plan(call: Call) -> Launch:
     """Kernel, config and grid for one set of shapes, strides and dtypes."""
+
     axes = call.axes(("N",), limit=4, reorder=True)
+
     if axes.flat(("gate", "up", "out")) and call.takes("flat"):
 
         def flat_time(config: Config) -> float:

@@ -2,7 +2,7 @@
 
 They are those above a threshold found by bisection, and one is drawn by the Gumbel maximum.
 
-Built by tilegen 0.1.0 from specs/top_p_sample.py (spec 23ad1d28, templates 012af99e).
+Built by tilegen 0.1.0 from specs/top_p_sample.py (spec 23ad1d28, templates 3a296dd1).
 Rebuild with `tilegen build`; edits are overwritten.
 
 Traffic: M*V*e + M*e + 8*M + i bytes (e: bytes of an element, i: bytes of an index)
@@ -122,6 +122,8 @@ def _top_p_sample_block(
         other=0.0,
         eviction_policy="evict_last",
     ).to(FLOAT)
+    top_p = tl.load(top_p_rows, mask=in_rows, other=0.0, eviction_policy="evict_last").to(FLOAT)
+    seed = tl.load(seed_ptr)
     # z = logits / temperature
     z = logits / temperature
     # p = softmax(z)
@@ -138,7 +140,6 @@ def _top_p_sample_block(
     middle = 0.5 * (low + high)
     # enough = sum(where(p >= middle, p, 0.0)) >= top_p
     row_sum = tl.sum(tl.where(in_cols, tl.where(p >= middle, p, 0.0), 0.0), axis=1, keep_dims=True)
-    top_p = tl.load(top_p_rows, mask=in_rows, other=0.0, eviction_policy="evict_last").to(FLOAT)
     enough = row_sum >= top_p
     # low, high = where(enough, middle, low), where(enough, high, middle)
     low = tl.where(enough, middle, low)
@@ -303,7 +304,6 @@ def _top_p_sample_block(
     )
     enough = row_sum_24 >= top_p
     low = tl.where(enough, middle, low)
-    seed = tl.load(seed_ptr)
     # gumbel = -log(-log(uniform(seed, M, V)))
     uniforms = uniform(seed, rows * V + cols)
     gumbel = -tl.log(-tl.log(uniforms))
@@ -316,7 +316,7 @@ def _top_p_sample_block(
 
 def _plan(call: Call) -> Launch:
     """Kernel, config and grid for one set of shapes, strides and dtypes."""
-    rows = call.axes(("M",), limit=3)
+    rows = call.axes(("M",), limit=3, spare_last=True)
     cols = call.axes(("V",), limit=1)
     columns = cols.total
     width = next_power_of_2(columns)
@@ -328,9 +328,9 @@ def _plan(call: Call) -> Launch:
     block = least(call, BLOCK_CONFIGS, block_time)
     if block == float("inf"):
         raise ValueError(
-            f"top_p_sample: a row has {columns} columns, {width} when padded to a power of "
-            f"two, and no config of BLOCK_CONFIGS holds as many in registers"
+            f"top_p_sample: a row has {columns} columns, {width} when padded to a power of two, and no config of BLOCK_CONFIGS holds as many in registers"
         )
+
     config = call.choose(BLOCK_CONFIGS, block_time)
     block_m = max(1, min(config["TILE"] // width, next_power_of_2(rows.total)))
     return Launch(

@@ -1,6 +1,6 @@
 """Add two tensors of one shape.
 
-Built by tilegen 0.1.0 from specs/vector_add.py (spec 0ff9e01d, templates 012af99e).
+Built by tilegen 0.1.0 from specs/vector_add.py (spec 0ff9e01d, templates 3a296dd1).
 Rebuild with `tilegen build`; edits are overwritten.
 
 Traffic: 3*N*e bytes (e: bytes of an element)
@@ -178,7 +178,9 @@ def _vector_add_tiled(
 
 def _plan(call: Call) -> Launch:
     """Kernel, config and grid for one set of shapes, strides and dtypes."""
+
     axes = call.axes(("N",), limit=4, reorder=True)
+
     if axes.flat(("x", "y", "out")) and call.takes("flat"):
 
         def flat_time(config: Config) -> float:

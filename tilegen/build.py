@@ -10,9 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from tilegen import errors
-from tilegen.families import FAMILIES
-from tilegen.families.program import Program
-from tilegen.ir.numerics import improve
+from tilegen.families import programs
+from tilegen.families.partition import partition
 from tilegen.ir.passes import simplify
 from tilegen.ir.verify import verify
 from tilegen.paths import template_folder
@@ -90,14 +89,17 @@ def build_op(loaded: LoadedSpec, targets: Sequence[Target]) -> BuiltOp:
 
 
 def lower(traced: TracedSpec, variant: Variant, line_of: Callable[..., str]) -> RenderedVariant:
-    """One traced variant as a program of kernels, and its reference."""
+    """One traced variant as programs of kernels, and its reference."""
     verify(variant.graph)
-    graph = improve(simplify(variant.graph))
+    graph = simplify(variant.graph)
     verify(graph)
     suffix = variant_suffix(traced.specialising, variant.key, traced.params)
     with errors.located(traced.source.span):
-        program: Program = FAMILIES[traced.spec.family](graph, suffix, line_of)
-    return RenderedVariant(program, variant.key, reference(variant.graph, traced.params, line_of))
+        stages = partition(traced.spec.family, graph)
+        made = programs(stages, suffix, line_of)
+    internal = tuple(output for stage in stages for output in stage.internal)
+    run = reference(variant.graph, traced.params, line_of)
+    return RenderedVariant(graph, suffix, made, internal, variant.key, run)
 
 
 def _too_deep(item: LoadedSpec) -> errors.SpecError:

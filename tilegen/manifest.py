@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from tilegen.build import BuiltOp
+from tilegen.families.program import Program
 from tilegen.render.context import RenderedVariant
 from tilegen.render.module import short_hash
 from tilegen.schedule.record import manifest_entry
@@ -33,20 +34,28 @@ def module_file(name: str) -> str:
 
 
 def _variant(variant: RenderedVariant) -> dict[str, Any]:
-    """One combination of specialising arguments and the ways to compute it."""
+    """One combination of specialising arguments and its stages."""
     return {
         "key": list(variant.key),
-        "rows": list(variant.rows),
-        "columns": list(variant.columns),
+        "internal": [output.name for output in variant.internal],
+        "stages": [_stage(program) for program in variant.programs],
+    }
+
+
+def _stage(program: Program) -> dict[str, Any]:
+    """The ways to compute one stage."""
+    return {
+        "rows": list(program.rows),
+        "columns": list(program.columns),
         "schedules": [
             {
                 "kind": schedule.kind,
                 "kernels": [kernel.name for kernel in schedule.kernels],
                 "passes": schedule.passes,
             }
-            for schedule in variant.schedules
+            for schedule in program.schedules
         ],
-        "notes": list(variant.program.notes),
+        "notes": list(program.notes),
     }
 
 

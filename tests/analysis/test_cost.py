@@ -93,18 +93,20 @@ def test_flops_of_elementwise_ops_are_those_of_their_nodes(name: str) -> None:
     """The statements of the kernel are counted; the graph's nodes must come to the same."""
     variant = op(name).variants[0]
     here = sizes(variant.graph)
-    inner = {variant.rows[-1]}
+    inner = {variant.programs[0].rows[-1]}
     nodes = [n for n in variant.graph.nodes if n.op in TABLE and inner <= set(n.dims)]
     # Nodes over fewer dimensions are computed for each element of the tile all the same.
-    each = prod(here[dim] for dim in variant.rows)
-    found = cost(variant.program, variant.schedules[0])
+    each = prod(here[dim] for dim in variant.programs[0].rows)
+    found = cost(variant.programs[0], variant.programs[0].schedules[0])
     assert value(found.flops, here, 2) == sum(TABLE[n.op].flops for n in nodes) * each
     assert value(found.special, here, 2) == sum(TABLE[n.op].special for n in nodes) * each
 
 
 def test_rmsnorm_in_closed_form() -> None:
     variant = op("rmsnorm").variants[0]
-    block, loop, split = (cost(variant.program, schedule) for schedule in variant.schedules)
+    block, loop, split = (
+        cost(variant.programs[0], schedule) for schedule in variant.programs[0].schedules
+    )
     assert str(plain(block.traffic)) == "2*M*N*e + N*e"
     assert str(plain(block.flops)) == "4*M*N + 3*M"
     assert (block.passes, str(block.again)) == (1, "0")
@@ -115,7 +117,7 @@ def test_rmsnorm_in_closed_form() -> None:
 def test_a_vector_shares_one_rescaling() -> None:
     """Online softmax: (K + 1) / K exponentials to take an element in, one to give it out."""
     variant = op("softmax").variants[0]
-    loop = cost(variant.program, variant.by_kind["loop"])
+    loop = cost(variant.programs[0], variant.programs[0].by_kind["loop"])
     per_element = value(loop.special, {"M": 1, "N": 2**20}, 2) / 2**20
     assert per_element == pytest.approx((8 + 2) / 8 + 1, rel=1e-4)  # one of 8 rescales, and joins
 
@@ -123,8 +125,8 @@ def test_a_vector_shares_one_rescaling() -> None:
 def test_cost_grows_with_every_size() -> None:
     variant = op("cross_entropy").variants[0]
     here = sizes(variant.graph)
-    for schedule in variant.schedules:
-        found = cost(variant.program, schedule)
+    for schedule in variant.programs[0].schedules:
+        found = cost(variant.programs[0], schedule)
         for dim in ("M", "V"):
             more = here | {dim: here[dim] + 1}
             for expression in (found.traffic, found.flops, found.special):
@@ -159,7 +161,7 @@ def test_what_bounds_an_op() -> None:
 
 def test_heads_of_modules() -> None:
     lines = facts(
-        op("rmsnorm").variants[0].program, op("rmsnorm").traced.variants[0].graph, TARGETS
+        op("rmsnorm").variants[0].programs, op("rmsnorm").traced.variants[0].graph, TARGETS
     )
     assert lines == [
         "Traffic: 2*M*N*e + N*e bytes (e: bytes of an element)",

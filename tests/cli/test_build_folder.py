@@ -31,7 +31,9 @@ def test_a_build_writes_modules_runtime_package_and_manifest(project: Any, tileg
     assert (total["spec"], total["file"], total["family"]) == (
         "specs/total.py", "total.py", "rowwise",
     )  # fmt: skip
-    kernels = [name for item in total["variants"][0]["schedules"] for name in item["kernels"]]
+    kernels = [
+        name for item in total["variants"][0]["stages"][0]["schedules"] for name in item["kernels"]
+    ]
     for kernel in kernels:
         assert f"def {kernel}(" in project.read("generated/total.py")
 

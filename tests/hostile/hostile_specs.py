@@ -9,7 +9,9 @@ from tilegen import (
     D,
     Dim,
     Flat,
+    H,
     Index,
+    K,
     M,
     Mask,
     N,
@@ -18,16 +20,22 @@ from tilegen import (
     Tensor,
     Two,
     Value,
+    W,
     all,
+    any,
     argmax,
     cast,
     elementwise,
+    exp,
     i32,
     index,
+    logsumexp,
     max,
     mean,
     min,
     rowwise,
+    size,
+    softmax,
     stack,
     sum,
     take,
@@ -154,3 +162,50 @@ def one_column(x: Tensor[M, N], k: int = 1) -> tuple[Value, Value]:
     y = x - mean(x)
     at = take(x, k, N)
     return y, at
+
+
+@rowwise
+def both_ways(x: Tensor[M, N]) -> tuple[Value, Value, Value]:
+    """Row sums, column maxima, and the matrix less both."""
+    total = sum(x, over=N)
+    top = max(x, over=M)
+    y = x - total - top
+    return total, top, y
+
+
+@rowwise
+def sinkhorn(x: Tensor[M, N]) -> Value:
+    """Normalise rows, then columns."""
+    y = x - logsumexp(x, over=N)
+    z = y - logsumexp(y, over=M)
+    return exp(z)
+
+
+@rowwise
+def last_best(x: Tensor[M, N]) -> tuple[Value, Value]:
+    """How often the best column is the last, and whether any row is all negative."""
+    best = argmax(x, over=N)
+    hits = sum(where(best == size(N) - 1, 1, 0), over=M)
+    low = any(all(x < 0, over=N), over=M)
+    return hits, low
+
+
+@rowwise
+def outer(x: Tensor[M, N], b: Tensor[K]) -> Value:
+    """Row sums times another vector: reduced once, not for each k."""
+    return sum(x) * b
+
+
+@rowwise
+def three_biases(x: Tensor[B, C, H, W], a: Tensor[C], b: Tensor[H], c: Tensor[W]) -> Value:
+    """A softmax over three dimensions that no two tensors share."""
+    return softmax(x + a * b + c, over=(C, H, W))
+
+
+@elementwise
+def six_vectors(
+    x: Tensor[A, B, C, D, H, W], a: Tensor[A], b: Tensor[B], c: Tensor[C], d: Tensor[D],
+    h: Tensor[H], w: Tensor[W],
+) -> Value:  # fmt: skip
+    """More broadcast vectors than a tile has axes."""
+    return x + a * b + c * d + h * w

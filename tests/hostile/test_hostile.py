@@ -99,6 +99,32 @@ CASES: dict[str, tuple[Right, list[tuple[Any, ...]]]] = {
         [(numbers(3, 17), 2), (numbers(3, 17), -1)],
     ),
     "named_rows": (row_named, [(numbers(3, 17),)]),
+    "both_ways": (
+        lambda x: (x.sum(1), x.amax(0), x - x.sum(1, keepdim=True) - x.amax(0)),
+        [(numbers(3, 17),), (numbers(17, 3).T,), (numbers(1, 1),)],
+    ),
+    "sinkhorn": (lambda x: x.log_softmax(1).softmax(0), [(numbers(5, 17),), (numbers(17, 5).T,)]),
+    "last_best": (
+        lambda x: ((x.argmax(1) == x.shape[1] - 1).sum(), (x < 0).all(1).any()),
+        [(numbers(40, 3),), (-numbers(2, 3).abs(),)],
+    ),
+    "outer": (lambda x, b: x.sum(1, keepdim=True) * b, [(numbers(3, 17), numbers(5))]),
+    "three_biases": (
+        lambda x, a, b, c: (
+            (x + a[:, None, None] * b[:, None] + c).flatten(1).softmax(1).view(x.shape)
+        ),
+        [
+            (numbers(2, 3, 5, 7), numbers(3), numbers(5), numbers(7)),
+            (numbers(2, 7, 3, 5).permute(0, 2, 3, 1), numbers(3), numbers(5), numbers(7)),
+        ],
+    ),
+    "six_vectors": (
+        lambda x, a, b, c, d, h, w: (
+            x + (a[:, None] * b)[..., None, None, None, None]
+            + (c[:, None] * d)[..., None, None] + h[:, None] * w
+        ),
+        [(numbers(2, 3, 2, 3, 2, 5), *(numbers(n) for n in (2, 3, 2, 3, 2, 5)))],
+    ),
 }  # fmt: skip
 
 

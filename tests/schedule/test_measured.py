@@ -35,7 +35,7 @@ def picked(case: str) -> tuple[str, str]:
     """Schedule and TILE/num_warps that a call of a case gets."""
     name, sizes = case.split(" ")
     dims = DIMS.get(name, "M N").split()
-    suffixes = [variant.program.suffix for variant in op(name).variants]
+    suffixes = [variant.suffix for variant in op(name).variants]
     found = explain(
         op(name), dict(zip(dims, map(int, sizes.split("x")), strict=True)), get("h200"), "bf16",
         variant=suffixes.index(SUFFIXES.get(name, "")),

@@ -211,11 +211,13 @@ def test_the_launcher_picks_by_the_same_arithmetic() -> None:
 
 
 def test_modules_hold_the_work_that_was_counted() -> None:
-    from tilegen.schedule.demand import work_of
+    from tilegen.schedule.demand import work_of, works
 
     text = op("softmax").text
     variant = op("softmax").variants[0]
-    for schedule in variant.schedules:
-        literal = f"Work({variant.works[schedule.kind]})"
+    for schedule in variant.programs[0].schedules:
+        literal = f"Work({works(variant.programs[0])[schedule.kind]})"
         assert literal in text
-        assert eval(literal, {"Work": Work}) == pytest.approx(work_of(variant.program, schedule))
+        assert eval(literal, {"Work": Work}) == pytest.approx(
+            work_of(variant.programs[0], schedule)
+        )

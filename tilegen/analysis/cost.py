@@ -5,8 +5,8 @@ of tensor x, where its type is known only at the call, and `i_x` those of an ind
 them into one `e` and one `i`, for the reader.
 """
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cache
 from math import prod
 
@@ -191,6 +191,18 @@ def cost(program: Program, schedule: Schedule) -> Cost:
         sympy.expand(sum((_work(one.special, total, rows, lanes) for one in found), ZERO)),
         max(1, sum(one.loops for one in found)),
     )  # fmt: skip
+
+
+def least(programs: Sequence[Program]) -> Cost:
+    """The cost of an op at least: of each of its stages, that of the simplest schedule."""
+    costs = [cost(program, program.simplest) for program in programs]
+    names = ("read", "written", "again", "workspace", "flops", "special", "passes")
+    first, *others = costs
+    for one in others:
+        first = replace(
+            first, **{name: getattr(first, name) + getattr(one, name) for name in names}
+        )
+    return first
 
 
 def _wide_loads(one: Pass) -> list[Access]:

@@ -4,13 +4,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from tilegen.analysis.cost import Cost, Floor, cost, floor, plain, value
+from tilegen.analysis.cost import Cost, Floor, cost, floor, least, plain, value
 from tilegen.analysis.eager import eager
 from tilegen.analysis.facts import representative
 from tilegen.build import BuiltOp
 from tilegen.families.program import Program, Schedule
 from tilegen.ir import types
 from tilegen.records import Records
+from tilegen.render.context import RenderedVariant
 from tilegen.schedule.budgets import registers
 from tilegen.schedule.config import next_power_of_2
 from tilegen.schedule.demand import Demand, demands, work_of
@@ -38,6 +39,7 @@ class ScheduleFacts:
         special: special functions among them.
         microseconds: predicted, of its best kept config; None if none can hold a row.
         config: that config.
+        stage: of the op, from 1.
     """
 
     kind: str
@@ -47,6 +49,7 @@ class ScheduleFacts:
     special: float
     microseconds: float | None
     config: str
+    stage: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,48 +133,65 @@ def explain(
     Raises:
         ValueError: an unknown dimension, a size below 1, or no such floating dtype.
     """
-    program = op.variants[variant].program
-    graph = program.graph
+    programs = op.variants[variant].programs
+    graph = op.variants[variant].graph
     for name, given in sizes.items():
         if name not in graph.dims or given < 1:
             known = ", ".join(graph.dims)
             raise ValueError(f"{graph.name}: no size {name} = {given}; its dimensions are {known}")
     size = _bytes(dtype)
-    here = {**representative(program), **sizes}
-    costs = [cost(program, schedule) for schedule in program.schedules]
+    here = {**representative(programs), **sizes}
     by_op = eager(op.traced.variants[variant].graph)
-    first = costs[0]
+    first = least(programs)
     moved, flops, special = (
         value(e, here, size) for e in (first.traffic, first.flops, first.special)
     )
-    least: Floor = floor(moved, flops, special, target)
-    asked = demands([v.program for v in op.variants])
+    bound: Floor = floor(moved, flops, special, target)
+    asked = demands([program for v in op.variants for program in v.programs])
     table = keys(tuple(dict.fromkeys((*targets, target))))
     row = next(k for k in table if (k.target.architecture, k.size) == (target.architecture, size))
     spaces = {kind: verdicts(demand, row, table) for kind, demand in asked.items()}
     key = Key(target, size)
-    schedules = tuple(
-        _schedule(program, schedule, one, spaces, key, here)
-        for schedule, one in zip(program.schedules, costs, strict=True)
-    )
-    timed = [s for s in schedules if s.microseconds is not None]
-    first_choice = timed[:1] if not program.columns else timed  # flat wherever tensors allow it
-    chosen = min(first_choice, key=lambda s: s.microseconds or 0.0) if timed else None
+    stages = [
+        [_schedule(program, one, spaces, key, here, at) for one in program.schedules]
+        for at, program in enumerate(programs, 1)
+    ]
     found = records or {}
     space = tuple(
-        _config(asked[kind], verdict, key, found, graph.name, program)
+        _config(asked[kind], verdict, key, found, graph.name, programs)
         for kind, of in spaces.items()
         for verdict in of
     )
     return Explanation(
         graph.name, _variant_name(op, variant), target.name, dtype,
         {d: here[d] for d in graph.dims if d != "One"}, _formulas(first, by_op.bytes),
-        moved, flops, special, flops / moved, least.bound, 1e6 * least.seconds,
-        1e6 * max(least.datasheet, least.flops, least.special), by_op.kernels,
-        value(by_op.bytes, here, size), schedules,
-        f"{chosen.kind} with {chosen.config}" if chosen else "none: a row does not fit",
-        space, program.notes,
+        moved, flops, special, flops / moved, bound.bound, 1e6 * bound.seconds,
+        1e6 * max(bound.datasheet, bound.flops, bound.special), by_op.kernels,
+        value(by_op.bytes, here, size), tuple(one for of in stages for one in of),
+        ", then ".join(_choice(*pair) for pair in zip(programs, stages, strict=True)),
+        space, (*_cuts(op.variants[variant]), *(n for program in programs for n in program.notes)),
     )  # fmt: skip
+
+
+def _choice(program: Program, schedules: Sequence[ScheduleFacts]) -> str:
+    """The schedule that a stage takes; an elementwise one is flat wherever tensors allow it."""
+    timed = [s for s in schedules if s.microseconds is not None]
+    if not timed:
+        return "none: a row does not fit"
+    best = min(timed if program.compared else timed[:1], key=lambda s: s.microseconds or 0.0)
+    return f"{best.kind} with {best.config}"
+
+
+def _cuts(variant: RenderedVariant) -> tuple[str, ...]:
+    """Where and why an op takes several stages."""
+    if len(variant.programs) == 1:
+        return ()
+    reduced = [f"({', '.join(p.columns)})" if p.columns else "nothing" for p in variant.programs]
+    left = ", ".join(output.name for output in variant.internal)
+    return (
+        f"{len(reduced)} stages, which reduce {', then '.join(reduced)}: "
+        f"{left} in memory between them",
+    )
 
 
 def _bytes(dtype: str) -> int:
@@ -196,10 +216,11 @@ def _formulas(first: Cost, eager_bytes: Any) -> dict[str, str]:
 
 
 def _schedule(
-    program: Program, schedule: Schedule, one: Cost, spaces: Mapping[str, Sequence[Verdict]],
-    key: Key, sizes: Mapping[str, int],
+    program: Program, schedule: Schedule, spaces: Mapping[str, Sequence[Verdict]],
+    key: Key, sizes: Mapping[str, int], stage: int,
 ) -> ScheduleFacts:  # fmt: skip
     """Bytes, work and predicted time of one schedule."""
+    one = cost(program, schedule)
     work = work_of(program, schedule)
     rows = _count(program.rows, sizes)
     columns = _count(program.columns, sizes)
@@ -224,7 +245,7 @@ def _schedule(
     return ScheduleFacts(
         schedule.kind, value(one.again, sizes, size), one.passes, value(one.flops, sizes, size),
         value(one.special, sizes, size), None if seconds == float("inf") else 1e6 * seconds,
-        _values(best),
+        _values(best), stage,
     )  # fmt: skip
 
 
@@ -240,14 +261,20 @@ def _values(verdict: Verdict) -> str:
 
 
 def _config(
-    demand: Demand, verdict: Verdict, key: Key, records: Records, op: str, program: Program
+    demand: Demand,
+    verdict: Verdict,
+    key: Key,
+    records: Records,
+    op: str,
+    programs: Sequence[Program],
 ) -> ConfigFacts:
     """A config with what is predicted and what the compiler said of it."""
     config, target = verdict.config, key.target
     threads = config["num_warps"] * target.warp_size
     needed = registers(demand, target, key.size, config["TILE"], config["num_warps"])
-    programs = programs_resident(target, threads, needed, verdict.shared)
-    kernel = next(s.kernels[0].name for s in program.schedules if s.kind == demand.kind)
+    resident = programs_resident(target, threads, needed, verdict.shared)
+    schedules = [schedule for program in programs for schedule in program.schedules]
+    kernel = next(one.kernels[0].name for one in schedules if one.kind == demand.kind)
     name = f"{kernel} {key.size} {_values(verdict)}"
     compiled = {
         version: {n: v for n, v in found[op][name].items() if n != "key"}
@@ -255,8 +282,8 @@ def _config(
         if name in found.get(op, {})
     }
     return ConfigFacts(
-        demand.kind, _values(verdict), verdict.shared, needed, programs,
-        min(1.0, programs * threads / target.max_threads_per_sm),
+        demand.kind, _values(verdict), verdict.shared, needed, resident,
+        min(1.0, resident * threads / target.max_threads_per_sm),
         "kept" if verdict.kept else verdict.reason, compiled,
     )  # fmt: skip
 
@@ -288,7 +315,8 @@ def _lines(e: Explanation, rejected: bool) -> Iterator[str]:
         passes = "1 pass" if s.passes == 1 else f"{s.passes} passes"
         again = f", {_amount(s.read_again)}B read again" if s.read_again else ""
         special = _amount(s.special).strip()
-        yield f"  {s.kind:6} {time}  {s.config}; {passes}{again}; {special} special functions"
+        stage = f"{s.stage}: " if e.schedules[-1].stage > 1 else ""
+        yield f"  {stage}{s.kind:6} {time}  {s.config}; {passes}{again}; {special} special functions"
     yield f"  choice: {e.choice}"
     for note in e.notes:
         yield f"  {note}"

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from tilegen.analysis.cost import Cost, cost, floor, plain, value
+from tilegen.analysis.cost import Cost, floor, least, plain, value
 from tilegen.analysis.eager import eager
 from tilegen.families.program import Program
 from tilegen.ir.graph import Graph
@@ -12,9 +12,9 @@ from tilegen.targets import Target
 USUAL_SIZE = 2
 
 
-def facts(program: Program, traced: Graph, targets: Sequence[Target]) -> list[str]:
+def facts(programs: Sequence[Program], traced: Graph, targets: Sequence[Target]) -> list[str]:
     """Two to four lines, for the first variant of an op."""
-    first = cost(program, program.schedules[0])
+    first = least(programs)
     moved = plain(first.traffic)
     legend = [
         text
@@ -28,7 +28,7 @@ def facts(program: Program, traced: Graph, targets: Sequence[Target]) -> list[st
         + (f", {special} of them exponentials, roots and quotients" if special else "")
     )
     by_op = eager(traced)
-    sizes = representative(program)
+    sizes = representative(programs)
     ratio = value(by_op.bytes, sizes, USUAL_SIZE) / value(first.traffic, sizes, USUAL_SIZE)
     kernels = f"{by_op.kernels} kernels" if by_op.kernels != 1 else "one kernel"
     lines.append(f"Bound: {_bounds(first, sizes, targets)}")
@@ -49,8 +49,9 @@ def _bounds(first: Cost, sizes: Mapping[str, int], targets: Sequence[Target]) ->
     return "; ".join(f"{what} on {', '.join(names)}" for what, names in bounds.items())
 
 
-def representative(program: Program) -> dict[str, int]:
+def representative(programs: Sequence[Program]) -> dict[str, int]:
     """Sizes to speak of where none are given: 16384 rows of 8192, or 2**27 elements."""
+    program = max(programs, key=lambda one: len(one.rows) + len(one.columns))
     graph = program.graph
     sizes = {dim.name: dim.size or 4096 for dim in graph.dims.values()}
     columns = program.columns or program.rows[-1:]

@@ -242,6 +242,8 @@ class _Reader:
     def _call(self, node: ast.Call) -> Shape:
         name = ast.unparse(node.func)
         if isinstance(node.func, ast.Attribute) and node.func.attr == "to":
+            if ast.unparse(node.args[0]) == "FLOAT":
+                return self._count(node.func.value)  # belongs to the load
             name, arguments = "to", [node.func.value]
         else:
             arguments = list(node.args)

@@ -5,14 +5,38 @@ arguments, schedules). Templates print it; nothing here joins lines of code, exc
 expressions inside them.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from tilegen.families import elementwise, rowwise
 from tilegen.families.lower import LineOf
-from tilegen.families.program import Program
+from tilegen.families.partition import Stage
+from tilegen.families.program import Let, Program
 from tilegen.ir.graph import Graph
+from tilegen.ir.numerics import improve
+from tilegen.ir.verify import verify
 
 FAMILIES: dict[str, Callable[[Graph, str, LineOf], Program]] = {
     "elementwise": elementwise.plan,
     "rowwise": rowwise.plan,
 }
+
+
+def programs(stages: Sequence[Stage], suffix: str, line_of: LineOf) -> tuple[Program, ...]:
+    """The kernels of each stage, in order."""
+    if len(stages) == 1:
+        return (_program(stages[0], suffix, line_of),)
+    found = []
+    for at, stage in enumerate(stages, 1):
+        program = _program(stage, f"{suffix}_stage_{at}", line_of)
+        tensors = [operand.name for operand in stage.graph.operands]
+        tensors += [output.name for output in stage.graph.outputs]
+        own = Let("call", f"call.among({', '.join(map(repr, tensors))})")
+        found.append(replace(program, lets=(own, *program.lets)))
+    return tuple(found)
+
+
+def _program(stage: Stage, suffix: str, line_of: LineOf) -> Program:
+    graph = improve(stage.graph)
+    verify(graph)
+    return FAMILIES[stage.family](graph, suffix, line_of)

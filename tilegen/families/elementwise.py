@@ -7,18 +7,42 @@ it has there: a bias is a row of the tile, a position of the outer dimensions a 
 """
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from tilegen import errors
-from tilegen.families.layout import Group, Layout, membership
+from tilegen.families.layout import Group, Layout, joined, membership, positional
 from tilegen.families.lower import Comments, LineOf, Lowering, Names
 from tilegen.families.names import taken
-from tilegen.families.program import Argument, Kernel, Program, Schedule, Statement, Sweep
+from tilegen.families.program import (
+    Argument,
+    Kernel,
+    Let,
+    Program,
+    Schedule,
+    Statement,
+    Sweep,
+    names_text,
+)
 from tilegen.families.sweeps import read_once
 from tilegen.ir.graph import Graph, Node
 
 #: Strided axes that a kernel takes.
 MOST_AXES = 4
+
+#: Grid and constants of the kernels, over the variables of their schedules.
+LAUNCHES = {
+    "flat": ("cdiv(axes.total, block)", (("BLOCK", "block"), ("EVEN", "axes.total % block == 0"))),
+    "tiled": (
+        "outer * tiles",
+        (
+            ("BLOCK_0", "block_0"),
+            ("BLOCK_1", "block_1"),
+            ("EVEN_0", "height % block_0 == 0"),
+            ("EVEN_1", "length % block_1 == 0"),
+        ),
+    ),
+}
 
 
 def plan(graph: Graph, suffix: str, line_of: LineOf) -> Program:
@@ -36,18 +60,10 @@ def plan(graph: Graph, suffix: str, line_of: LineOf) -> Program:
     stacked = {node.attrs["dim"] for node in graph.nodes if node.op == "stack"}
     dims = graph.ordered(found - stacked)
     make = _Maker(graph, f"_{graph.name}{suffix}", dims, line_of)
-    groups = _groups(graph, dims)
+    groups = joined(membership(graph, dims), MOST_AXES)
     schedules = [make.flat()] if _all_alike(graph, dims) else []
     schedules.append(make.tiled(groups) if len(groups) > 1 else make.strided())
     return Program(graph, suffix, dims, (), tuple(schedules))
-
-
-def _groups(graph: Graph, dims: tuple[str, ...]) -> tuple[tuple[str, ...], ...]:
-    """Groups of dimensions, the outermost ones together where there are too many."""
-    groups = list(membership(graph, dims))
-    while len(groups) > MOST_AXES:
-        groups[:2] = [groups[0] + groups[1]]
-    return tuple(groups)
 
 
 def _side_by_side(statement: Statement, groups: tuple[Group, ...]) -> Statement:
@@ -98,7 +114,21 @@ class _Maker:
         sizes = (Argument(("NUMEL",), "axes.total"),)
         group = Group("axes", "axes", self.dims, ("offsets",), (), 0, "inside", "offsets", sizes)
         doc = "A program computes BLOCK neighbouring elements of contiguous tensors."
-        return Schedule("flat", (self._kernel("flat", (group,), doc),))
+        kernel = self._kernel("flat", (group,), doc)
+        full = [operand.name for operand in self.graph.operands if operand.dims]
+        full += [output.name for output in self.graph.outputs]
+        reorder = "" if positional(self.graph) else ", reorder=True"
+        return Schedule(
+            "flat",
+            "FLAT_CONFIGS",
+            ("flat_cost", "axes.total"),
+            (kernel,),
+            possible=f"axes.flat({names_text(full)})",
+            before=(
+                Let("axes", f"call.axes({names_text(self.dims)}, limit={MOST_AXES}{reorder})"),
+            ),
+            lets=(Let("block", 'config["TILE"]'),),
+        )
 
     def strided(self) -> Schedule:
         """Tiles over the last two of up to four strided axes."""
@@ -109,22 +139,50 @@ class _Maker:
             "axes", "axes", self.dims, variables, ("0", "1", "2", "3"), 2, "inside", linear, sizes
         )
         doc = "A program computes one tile of the last two axes."
-        return Schedule("tiled", (self._kernel("strided", (group,), doc),))
+        before = (
+            Let("axes", f"call.axes({names_text(self.dims)}, limit={MOST_AXES})"),
+            Let("height, length", "axes.sizes[2:]"),
+            Let("outer", "axes.sizes[0] * axes.sizes[1]"),
+        )
+        return self._tiles(self._kernel("strided", (group,), doc), before, "axes.crossed(-2)")
 
-    def tiled(self, groups: tuple[tuple[str, ...], ...]) -> Schedule:
+    def tiled(self, groups: Sequence[tuple[tuple[str, ...], bool]]) -> Schedule:
         """Tiles over the last two groups of dimensions; an outer group is one position."""
         spare = MOST_AXES - len(groups)
         made = tuple(
             self._group(
-                dims, place, 1 + (spare if not place else 0), inner=place >= len(groups) - 2
+                dims, place, 1 + (spare if not place else 0), mixed, inner=place >= len(groups) - 2
             )
-            for place, dims in enumerate(groups)
+            for place, (dims, mixed) in enumerate(groups)
         )
-        outer, inner = ("(" + ", ".join(group) + ")" for group in groups[-2:])
+        outer, inner = ("(" + ", ".join(dims) + ")" for dims, _ in groups[-2:])
         doc = f"A program computes one tile of {outer} by {inner}."
-        return Schedule("tiled", (self._kernel("tiled", made, doc),))
+        *rest, tall, wide = made
+        before = (
+            *(group.axes for group in made),
+            Let("height, length", f"{tall.plan}.total, {wide.plan}.total"),
+            Let("outer", " * ".join(f"{group.plan}.total" for group in rest) or "1"),
+        )
+        return self._tiles(self._kernel("tiled", made, doc), before, f"{tall.plan}.crossed()")
 
-    def _group(self, dims: tuple[str, ...], place: int, axes: int, *, inner: bool) -> Group:
+    def _tiles(self, kernel: Kernel, before: tuple[Let, ...], crossed: str) -> Schedule:
+        """Tiles of `height` by `length` elements, `outer` times."""
+        shape = f'tile_shape({crossed}, height, length, config["TILE"], call.element_size)'
+        return Schedule(
+            "tiled",
+            "TILED_CONFIGS",
+            ("flat_cost", "outer * height * length"),
+            (kernel,),
+            before=before,
+            lets=(
+                Let("block_0, block_1", shape),
+                Let("tiles", "cdiv(height, block_0) * cdiv(length, block_1)"),
+            ),
+        )
+
+    def _group(
+        self, dims: tuple[str, ...], place: int, axes: int, mixed: bool, *, inner: bool
+    ) -> Group:
         """One group: `axes` is how many strided axes it may be at a call."""
         plan, total = f"axes_{place}", "_".join(dims)
         position = total.lower()
@@ -139,13 +197,16 @@ class _Maker:
             sizes.append(Argument(inner_sizes, f"*{plan}.sizes[1:]"))
         once = 0 if inner and axes == 1 else axes
         mask = f"in_{position}" if inner else ""
-        return Group(plan, position, dims, variables, strides, once, mask, position, tuple(sizes))
+        return Group(
+            plan, position, dims, variables, strides, once, mask, position, tuple(sizes), mixed
+        )
 
     def _kernel(self, kind: str, walked: tuple[Group, ...], doc: str) -> Kernel:
         layout = Layout(self.graph, walked)
         low = Lowering(self.graph, layout, Names(taken(self.graph)), Comments(self.line_of), {}, ())
         low.policies = read_once(self.graph)
-        body = low.emit(low.values(self.graph.outputs))
+        body = low.loads_first(self.graph.outputs)
+        body += low.emit(low.values(self.graph.outputs))
         for output in self.graph.outputs:
             body += low.store(output)
         tensors = (*(o.name for o in self.graph.operands), *(o.name for o in self.graph.outputs))
@@ -161,6 +222,7 @@ class _Maker:
             low.params,
             layout.offsets,
             (Sweep((), (), tuple(body), ()),),
+            *LAUNCHES["flat" if kind == "flat" else "tiled"],
             {
                 "floats": floats,
                 "renamed": low.renamed,

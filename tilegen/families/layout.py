@@ -1,10 +1,10 @@
 """How a kernel walks over named dimensions: groups of axes, addresses, masks, positions."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from tilegen import errors
-from tilegen.families.program import Argument, Offset
+from tilegen.families.program import Argument, Let, Offset, names_text
 from tilegen.ir.graph import Graph, Node, Output
 
 
@@ -23,6 +23,7 @@ class Group:
         mask: which positions exist; empty if all do.
         linear: the row-major position over all axes.
         sizes: integer arguments that tell the axes' sizes.
+        mixed: some tensor has a part of the dimensions, so that positions are taken apart again.
     """
 
     plan: str
@@ -34,6 +35,16 @@ class Group:
     mask: str
     linear: str
     sizes: tuple[Argument, ...]
+    mixed: bool = False
+
+    @property
+    def axes(self) -> Let:
+        """The variable of the plan that holds its axes."""
+        if self.mixed:
+            return Let(self.plan, f"call.line({names_text(self.dims)})")
+        spare = ", spare_last=True" if self.once > 1 else ""
+        limit = len(self.variables)
+        return Let(self.plan, f"call.axes({names_text(self.dims)}, limit={limit}{spare})")
 
     @property
     def total(self) -> str:
@@ -132,7 +143,7 @@ class Layout:
         for group in self.groups:
             mine = [dim for dim in own if dim in group.dims]
             blocked = {dim for dim, node, text in at if node is not None or text} & set(group.dims)
-            if mine and blocked:
+            if mine and (blocked or group.mixed):
                 terms += [self._term(tensor, dim, self.position(dim)) for dim in mine]
             elif len(mine) == 1 and group.dims[0] in known and len(group.variables) == 1:
                 terms.append(f"{group.variables[0]} * ({known[group.dims[0]]})")
@@ -203,3 +214,23 @@ def membership(graph: Graph, dims: tuple[str, ...]) -> tuple[tuple[str, ...], ..
         else:
             groups.append((dim,))
     return tuple(groups)
+
+
+def joined(
+    groups: Sequence[tuple[str, ...]], most: int
+) -> tuple[tuple[tuple[str, ...], bool], ...]:
+    """At most so many groups, the outermost ones as one; and whether a group is such a one."""
+    surplus = len(groups) - most
+    if surplus <= 0:
+        return tuple((dims, False) for dims in groups)
+    first = tuple(dim for dims in groups[: surplus + 1] for dim in dims)
+    return ((first, True), *((dims, False) for dims in groups[surplus + 1 :]))
+
+
+def positional(graph: Graph) -> bool:
+    """Whether values depend on the row-major position of elements, so that axes keep their order."""
+    return any(
+        node.op == "uniform" or any(arg.op == "index" for arg in node.args)
+        for node in graph.nodes
+        if node.op != "load"
+    )

@@ -1,10 +1,13 @@
 """What a family makes of a graph: kernels, their arguments, grids and the choice between them.
 
 All of it is data. Templates print it for Python; another exporter could print it for another
-language. Expressions are text in the kernel language, made by `render.triton`.
+language. Expressions of kernels are text in the kernel language, made by `render.triton`; those
+of a plan (grids, constants, predicates, sizes) are Python over the call and the plan's variables,
+each a single expression, so that `ast` reads them.
 """
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from tilegen.ir.graph import Graph
@@ -115,6 +118,20 @@ class Argument:
     source: str
 
 
+def names_text(names: Sequence[str]) -> str:
+    """Names as the text of a tuple of strings."""
+    text = ", ".join(f'"{name}"' for name in names)
+    return f"({text},)" if len(names) == 1 else f"({text})"
+
+
+@dataclass(frozen=True, slots=True)
+class Let:
+    """A variable of the plan: one name or several, joined by commas, and what they are."""
+
+    name: str
+    value: str
+
+
 @dataclass(frozen=True, slots=True)
 class Kernel:
     """One kernel of a program.
@@ -128,6 +145,8 @@ class Kernel:
         params: run-time scalars.
         offsets: addresses computed once a program.
         sweeps: passes over the row; a kernel without loops has one.
+        grid: how many programs run.
+        constants: compile-time arguments, and what the plan gives them.
         facts: what its template needs besides: axis names, tile symbols.
     """
 
@@ -139,6 +158,8 @@ class Kernel:
     params: tuple[str, ...]
     offsets: tuple[Offset, ...]
     sweeps: tuple[Sweep, ...]
+    grid: str
+    constants: tuple[tuple[str, str], ...]
     facts: dict[str, object] = field(default_factory=dict)
 
 
@@ -148,44 +169,57 @@ class Workspace:
 
     Attributes:
         name: in the kernels.
-        shape: an expression over the plan's variables.
+        shape: of each axis, an expression over the plan's variables.
         dtype: FLOAT for the kernel's float type, else an attribute of torch.
     """
 
     name: str
-    shape: str
+    shape: tuple[str, ...]
     dtype: str
 
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """One way to compute a program: a kernel (or a pair), and when it may be used.
+    """One way to compute a program: kernels launched in order, and when it may be used.
 
     Attributes:
         kind: flat, tiled, block, loop or split.
+        space: the table that its config is chosen from.
+        time: the cost function of its configs, and what it takes of the call.
         kernels: launched in order.
+        possible: the predicate under which it is right; empty if it always is.
+        preferred: the predicate under which it is taken; empty for the last resort.
+        before: variables of the plan that its predicates and times need.
+        lets: variables of the plan once `config` is chosen.
         passes: how often it goes over memory (for the cost model).
         workspaces: what the kernels hand to one another.
     """
 
     kind: str
+    space: str
+    time: tuple[str, ...]
     kernels: tuple[Kernel, ...]
+    possible: str = ""
+    preferred: str = ""
+    before: tuple[Let, ...] = ()
+    lets: tuple[Let, ...] = ()
     passes: int = 1
     workspaces: tuple[Workspace, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """All kernels of one variant of a spec.
+    """The kernels that compute one graph, and how a call chooses among them.
 
     Attributes:
         graph: what it computes.
         suffix: tells the variants of a spec apart in names; empty if there is one.
         rows: the dimensions that stay, row-major.
         columns: the dimensions that are reduced; empty for an elementwise op.
-        schedules: in order of preference where several conditions hold.
-        inplace: operands that an output may overwrite.
-        gathered: operands read through an index.
+        schedules: the ways to compute it, the plainest first.
+        lets: variables of the plan that all schedules share.
+        compared: whether the predicates compare the times of all schedules.
+        refusal: a predicate and a message: calls that no schedule can take.
         notes: what `explain` says about the choices made.
     """
 
@@ -194,6 +228,26 @@ class Program:
     rows: tuple[str, ...]
     columns: tuple[str, ...]
     schedules: tuple[Schedule, ...]
-    inplace: tuple[str, ...] = ()
-    gathered: tuple[str, ...] = ()
+    lets: tuple[Let, ...] = ()
+    compared: bool = False
+    refusal: tuple[str, str] | None = None
     notes: tuple[str, ...] = ()
+
+    @property
+    def by_kind(self) -> dict[str, Schedule]:
+        """The schedules by their kind."""
+        return {schedule.kind: schedule for schedule in self.schedules}
+
+    @property
+    def asked(self) -> tuple[Schedule, ...]:
+        """The schedules in the order in which a plan asks their predicates; the last has none."""
+
+        def order(one: Schedule) -> tuple[bool, int]:
+            return not (one.possible or one.preferred), -len(one.kernels)
+
+        return tuple(sorted(self.schedules, key=order))
+
+    @property
+    def simplest(self) -> Schedule:
+        """The schedule with the fewest kernels and passes: what the op costs at least."""
+        return min(self.schedules, key=lambda one: (len(one.kernels), one.passes))

@@ -5,15 +5,24 @@ one long one), sweeps over a wide row with online monoids (`loop`), and a few gi
 several programs that leave partial states to a second kernel (`split`).
 """
 
+from collections.abc import Mapping
 from dataclasses import replace
 
-from tilegen import errors
 from tilegen.analysis.padding import choose_others
 from tilegen.families import online, sweeps
-from tilegen.families.layout import Group, Layout, membership
+from tilegen.families.layout import Group, Layout, joined, membership
 from tilegen.families.lower import Comments, LineOf, Lowering, Names
 from tilegen.families.names import taken
-from tilegen.families.program import Argument, Kernel, Program, Schedule, Sweep, Workspace
+from tilegen.families.program import (
+    Argument,
+    Kernel,
+    Let,
+    Program,
+    Schedule,
+    Sweep,
+    Workspace,
+    names_text,
+)
 from tilegen.ir.build import Builder
 from tilegen.ir.graph import Graph, Node, rewrite
 from tilegen.ir.numerics import finalised, in_registers, register_states
@@ -22,38 +31,37 @@ from tilegen.ir.passes import share
 #: Sweeps over memory beyond which a loop over a wide row is not worth having.
 MOST_SWEEPS = 4
 
+#: How a program goes over a row: LANES lanes of VECTOR neighbours (16 bytes) at a time.
+LANES: tuple[Let, ...] = (
+    Let("vector", "max(1, 16 // call.element_size)"),
+    Let("even", 'columns > 0 and columns % config["TILE"] == 0'),
+)
+LANE_CONSTANTS = {"LANES": 'config["TILE"] // vector', "VECTOR": "vector", "EVEN": "even"}
+
+#: The same over two axes: a block is `span` columns of the inner one wide.
+TWO_AXES = (
+    LANES[0],
+    Let("span", 'min(config["TILE"], max(vector, next_power_of_2(length)))'),
+    Let("even", 'columns > 0 and length % span == 0 and height % (config["TILE"] // span) == 0'),
+)
+
 
 def plan(graph: Graph, suffix: str, line_of: LineOf) -> Program:
-    """The kernels of a rowwise op.
-
-    Raises:
-        FamilyMismatch: there is no reduction.
-        Unschedulable: its reductions are not over the same dimensions.
-    """
-    columns = _columns(graph)
+    """The kernels of a graph whose reductions are all over the same dimensions."""
+    reduced = {dim for n in graph.nodes if n.op == "reduce" for dim in n.attrs["over"]}
+    columns = graph.ordered(reduced)
     rows = tuple(dim for dim in _iterated(graph) if dim not in columns)
     make = _Maker(graph, suffix, rows, columns, line_of)
-    schedules = [Schedule("block", (make.block(),))]
     looped = _looped(_two_passes(graph))
     levels = sweeps.levels(looped)
     depth = max(levels.values())
-    notes = []
     offline = [node for node in levels if not online.TABLE[node.attrs["monoid"]].states]
     if offline:
-        notes.append(f"rows in registers only: {offline[0].attrs['monoid']} has no online form")
-    elif depth + 1 > MOST_SWEEPS:
-        notes.append(f"rows in registers only: {depth} reductions depend on one another")
-    else:
-        kernel = make.loop(looped)
-        passes = sum(bool(sweep.body) for sweep in kernel.sweeps)
-        schedules.append(Schedule("loop", (kernel,), passes))
-        single = _looped(graph)
-        depth = max(sweeps.levels(single).values())
-        if depth == 1:
-            schedules.append(make.split(single))
-        else:
-            notes.append(f"no split rows: {depth} reductions depend on one another")
-    return Program(graph, suffix, rows, columns, tuple(schedules), notes=tuple(notes))
+        return make.program(f"{offline[0].attrs['monoid']} has no online form")
+    if depth + 1 > MOST_SWEEPS:
+        return make.program(f"{depth} reductions depend on one another")
+    single = _looped(graph)
+    return make.program("", looped, single)
 
 
 def _iterated(graph: Graph) -> tuple[str, ...]:
@@ -61,26 +69,6 @@ def _iterated(graph: Graph) -> tuple[str, ...]:
     found = {dim for node in graph.nodes for dim in node.dims}
     stacked = {node.attrs["dim"] for node in graph.nodes if node.op == "stack"}
     return graph.ordered(found - stacked)
-
-
-def _columns(graph: Graph) -> tuple[str, ...]:
-    """The reduced dimensions, which all reductions must share."""
-    reduces = [node for node in graph.nodes if node.op == "reduce"]
-    if not reduces:
-        raise errors.FamilyMismatch("a rowwise op without a reduction", None, "use @elementwise")
-    first = set(reduces[0].attrs["over"])
-    for node in reduces:
-        if set(node.attrs["over"]) != first:
-            raise errors.Unschedulable(
-                f"one reduction runs over ({', '.join(sorted(first))}), another over "
-                f"({', '.join(sorted(node.attrs['over']))})",
-                node.span,
-                "reduce over the same dimensions everywhere, or split the spec in two",
-            )
-    if len(first) > 2:
-        merged = ", ".join(graph.ordered(first))
-        raise errors.Unschedulable(f"a reduction over three or more dimensions ({merged})")
-    return graph.ordered(first)
 
 
 def _two_passes(graph: Graph) -> Graph:
@@ -144,7 +132,8 @@ class _Maker:
         line_of: LineOf,
     ) -> None:
         self.graph, self.rows, self.columns, self.line_of = graph, rows, columns, line_of
-        self.name = f"_{graph.name}{suffix}"
+        self.name, self.suffix = f"_{graph.name}{suffix}", suffix
+        self.column_axes = min(len(columns), 2)
         self.row_total = rows[0] if len(rows) == 1 else "ROWS"
         self.column_total = columns[0] if len(columns) == 1 else "COLS"
 
@@ -167,7 +156,8 @@ class _Maker:
                     "cols", "cols", self.columns, ("cols",), ("col",), 0, "in_cols", "cols", sizes
                 ),
             )
-        if len(membership(self.graph, self.columns)) == 1:
+        apart = joined(membership(self.graph, self.columns), 2)
+        if len(apart) == 1:
             names, mask = ("cols_0", "cols_1"), "in_cols_0 & in_cols_1"
             sizes = (Argument(("COLS_0", "COLS_1"), "*cols.sizes"),)
             linear = "cols_0 * COLS_1 + cols_1"
@@ -175,11 +165,56 @@ class _Maker:
             return (Group("cols", "cols", self.columns, names, strides, 0, mask, linear, sizes),)
         return tuple(
             Group(
-                f"cols_{at}", f"cols_{at}", (dim,), (f"cols_{at}",), (f"col_{at}",), 0,
+                f"cols_{at}", f"cols_{at}", dims, (f"cols_{at}",), (f"col_{at}",), 0,
                 f"in_cols_{at}", f"cols_{at}", (Argument((f"COLS_{at}",), f"cols_{at}.total"),),
+                mixed,
             )
-            for at, dim in enumerate(self.columns)
+            for at, (dims, mixed) in enumerate(apart)
         )  # fmt: skip
+
+    def program(
+        self, registers_only: str, looped: Graph | None = None, single: Graph | None = None
+    ) -> Program:
+        """All schedules: rows in registers, and, unless there is a reason against them, sweeps."""
+        notes = (f"rows in registers only: {registers_only}",) if registers_only else ()
+        schedules = [self.block(alone=looped is None)]
+        if looped is not None and single is not None:
+            schedules.append(self.loop(looped))
+            depth = max(sweeps.levels(single).values())
+            if depth == 1:
+                schedules.append(self.split(single))
+            else:
+                notes = (f"no split rows: {depth} reductions depend on one another",)
+        refusal = None if looped else ('block == float("inf")', self._too_wide())
+        return Program(
+            self.graph, self.suffix, self.rows, self.columns, tuple(schedules), self._lets(),
+            compared=True, refusal=refusal, notes=notes,
+        )  # fmt: skip
+
+    def _too_wide(self) -> str:
+        return (
+            f"{self.graph.name}: a row has {{columns}} columns, {{width}} when padded to a power "
+            "of two, and no config of BLOCK_CONFIGS holds as many in registers"
+        )
+
+    def _lets(self) -> tuple[Let, ...]:
+        """Axes of rows and columns; `width` is what a row takes in registers."""
+        groups = self._column_groups()
+        lets = [Let("rows", f"call.axes({names_text(self.rows)}, limit=3, spare_last=True)")]
+        lets += [group.axes for group in groups]
+        if self.column_axes == 1:
+            return (
+                *lets,
+                Let("columns", "cols.total"),
+                Let("width", "next_power_of_2(columns)"),
+            )
+        sizes = "cols_0.total, cols_1.total" if len(groups) > 1 else "cols.sizes"
+        return (
+            *lets,
+            Let("height, length", sizes),
+            Let("columns", "height * length"),
+            Let("width", "next_power_of_2(height) * next_power_of_2(length)"),
+        )
 
     def lowering(self, graph: Graph, row_mask: str) -> Lowering:
         layout = Layout(graph, (self._row_group(row_mask), *self._column_groups()))
@@ -191,14 +226,13 @@ class _Maker:
 
     def kernel(
         self, kind: str, doc: str, low: Lowering, passes: tuple[Sweep, ...], tensors: tuple[str, ...],
-        **facts: object,
+        grid: str, constants: Mapping[str, str], **facts: object,
     ) -> Kernel:  # fmt: skip
         """A kernel from what its lowering gathered."""
         facts = {
             "row_total": self.row_total,
             "has_rows": bool(self.rows),
-            "column_axes": len(self.columns),
-            "apart": len(self._column_groups()) > 1,
+            "column_axes": self.column_axes,
             "column_total": self.column_total,
             "loops": any(sweep.body for sweep in passes),
             "floats": [param.name for param in self.graph.params if param.kind == "float"],
@@ -210,32 +244,58 @@ class _Maker:
         }
         return Kernel(
             f"{self.name}_{kind}", f"row_{'block' if kind == 'block' else 'sweeps'}", doc, tensors,
-            low.layout.integers, low.params, low.layout.offsets, passes, facts,
+            low.layout.integers, low.params, low.layout.offsets, passes, grid,
+            tuple(constants.items()), facts,
         )  # fmt: skip
 
     def tensors(self, *, inputs: bool = True, outputs: bool = True) -> tuple[str, ...]:
         names = [operand.name for operand in self.graph.operands] if inputs else []
         return (*names, *(output.name for output in self.graph.outputs if outputs))
 
-    def block(self) -> Kernel:
+    def block(self, *, alone: bool) -> Schedule:
         """Rows in registers."""
         graph = in_registers(self.graph)
         low = self.lowering(graph, "in_rows")
         low.policies = sweeps.read_once(graph)
-        body = low.emit(low.values(graph.outputs))
+        body = low.loads_first(graph.outputs)
+        body += low.emit(low.values(graph.outputs))
         for output in graph.outputs:
             body += low.store(output)
-        doc = "A program holds BLOCK_M whole rows in registers."
-        return self.kernel("block", doc, low, (Sweep((), (), tuple(body), ()),), self.tensors())
+        blocks = {"BLOCK_N": "width"}
+        if self.column_axes == 2:
+            blocks = {
+                "BLOCK_0": "next_power_of_2(height)",
+                "BLOCK_1": "next_power_of_2(length)",
+            }
+        even = {"EVEN_M": "rows.total % block_m == 0", "EVEN_N": "columns == width"}
+        kernel = self.kernel(
+            "block", "A program holds BLOCK_M whole rows in registers.", low,
+            (Sweep((), (), tuple(body), ()),), self.tensors(), "cdiv(rows.total, block_m)",
+            {"BLOCK_M": "block_m", **blocks, **even},
+        )  # fmt: skip
+        fits = 'max(1, min(config["TILE"] // width, next_power_of_2(rows.total)))'
+        return Schedule(
+            "block", "BLOCK_CONFIGS", ("block_cost", "rows.total", "width"), (kernel,),
+            preferred="" if alone else "block <= loop", lets=(Let("block_m", fits),),
+        )  # fmt: skip
 
-    def loop(self, graph: Graph) -> Kernel:
+    def loop(self, graph: Graph) -> Schedule:
         """Sweeps over one wide row."""
         low = self.lowering(graph, "")
         passes = sweeps.all_sweeps(low, self.rows)
         count = sum(bool(sweep.body) for sweep in passes)
         times = {1: "once", 2: "twice"}.get(count, f"{count} times")
         doc = f"A program goes over one row {times}, block by block."
-        return self.kernel("loop", doc, low, passes, self.tensors(), split=False)
+        lets, constants = LANES, LANE_CONSTANTS
+        if self.column_axes == 2:
+            lets, constants = TWO_AXES, {**LANE_CONSTANTS, "WIDTH": "span"}
+        kernel = self.kernel(
+            "loop", doc, low, passes, self.tensors(), "rows.total", constants, split=False
+        )
+        return Schedule(
+            "loop", "LOOP_CONFIGS", ("loop_cost", "rows.total", "columns"), (kernel,),
+            lets=lets, passes=count,
+        )  # fmt: skip
 
     def split(self, graph: Graph) -> Schedule:
         """A few giant rows: partial states, then their join and what follows from it."""
@@ -244,9 +304,10 @@ class _Maker:
         partials = tuple(f"partial_{state.name}" for state in states)
         used = {node.attrs["tensor"] for node in low.loaded}
         inputs = tuple(operand.name for operand in graph.operands if operand.name in used)
+        chunks = {**LANE_CONSTANTS, "SPLITS": "splits", "CHUNK": "chunk"}
         partial = self.kernel(
             "partial", "A program reduces one chunk of a row to its partial states.", low, (first,),
-            (*inputs, *partials), split=True,
+            (*inputs, *partials), "rows.total * splits", chunks, split=True,
         )  # fmt: skip
         low = self.lowering(graph, "")
         last = sweeps.finishing_sweep(low, states)
@@ -256,12 +317,19 @@ class _Maker:
         doc = "A program joins the partial states of a row" + (
             ", then goes over one chunk of it." if wide else "."
         )
+        joins = {**(chunks if wide else {"SPLITS": "splits"}), "BLOCK_S": "next_power_of_2(splits)"}
         finish = self.kernel(
             "finish", doc, low, (last,), (*partials, *inputs, *self.tensors(inputs=False)),
-            split=wide, joins=states
+            f"rows.total{' * splits' if wide else ''}", joins, split=wide, joins=states
         )  # fmt: skip
         workspaces = tuple(
-            Workspace(name, "(rows.total, splits)", state.dtype)
+            Workspace(name, ("rows.total", "splits"), state.dtype)
             for name, state in zip(partials, states, strict=True)
         )
-        return Schedule("split", (partial, finish), 1 + wide, workspaces)
+        chosen = 'split_row(call.target, rows.total, columns, config["TILE"])'
+        return Schedule(
+            "split", "LOOP_CONFIGS", ("split_cost", "rows.total", "columns"), (partial, finish),
+            possible="height == 1" if self.column_axes == 2 else "",
+            preferred="split < min(block, loop)", lets=(Let("splits, chunk", chosen), *LANES),
+            passes=1 + wide, workspaces=workspaces,
+        )  # fmt: skip

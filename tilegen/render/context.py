@@ -3,78 +3,42 @@
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 from tilegen import errors
-from tilegen.families.program import Kernel, Program, Schedule
+from tilegen.families.layout import positional
+from tilegen.families.program import Program
 from tilegen.ir import types
 from tilegen.ir.graph import Graph, Node, Operand, Output, Param
 from tilegen.render.eager import Reference
-from tilegen.schedule.demand import works
 from tilegen.schedule.space import Space
 from tilegen.spec.trace import TracedSpec
 
 
 @dataclass(frozen=True)
 class RenderedVariant:
-    """One variant as the templates see it."""
+    """One variant as the templates see it.
 
-    program: Program
+    Attributes:
+        graph: what it computes, after the passes.
+        suffix: tells it from the other variants in names.
+        programs: its kernels, stage by stage.
+        internal: what a stage leaves in memory for a later one.
+        key: the specialising arguments that lead to it.
+        reference: it in eager PyTorch.
+    """
+
+    graph: Graph
+    suffix: str
+    programs: tuple[Program, ...]
+    internal: tuple[Output, ...]
     key: tuple[Any, ...]
     reference: Reference
 
     @property
-    def graph(self) -> Graph:
-        """What it computes, after the passes."""
-        return self.program.graph
-
-    @property
-    def suffix(self) -> str:
-        """Tells it from the other variants in names."""
-        return self.program.suffix
-
-    @property
-    def rows(self) -> tuple[str, ...]:
-        """Dimensions that stay."""
-        return self.program.rows
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """Dimensions that are reduced."""
-        return self.program.columns
-
-    @property
-    def schedules(self) -> tuple[Schedule, ...]:
-        """The ways to compute it."""
-        return self.program.schedules
-
-    @property
-    def kernels(self) -> tuple[Kernel, ...]:
-        """All its kernels."""
-        return tuple(kernel for schedule in self.schedules for kernel in schedule.kernels)
-
-    @property
-    def by_kind(self) -> dict[str, Schedule | None]:
-        """Its schedules by kind; None for those it lacks."""
-        found: dict[str, Schedule | None] = dict.fromkeys(
-            ("flat", "tiled", "block", "loop", "split")
-        )
-        return found | {schedule.kind: schedule for schedule in self.schedules}
-
-    @cached_property
-    def works(self) -> dict[str, str]:
-        """What an element costs in each schedule, as the cost functions of a module take it."""
-        return works(self.program)
-
-    @property
-    def positional(self) -> bool:
-        """Whether it uses the row-major position of elements, so that axes keep their order."""
-        return any(
-            node.op == "uniform" or any(a.op == "index" for a in node.args)
-            for node in self.graph.nodes
-            if node.op != "load"
-        )
+    def internals(self) -> list[str]:
+        """`internal` as the module declares it."""
+        return [_output(output) for output in self.internal]
 
 
 def variant_suffix(
@@ -104,7 +68,7 @@ def module_context(
         "name": traced.name,
         "doc": traced.source.quotable_doc or traced.name,
         "summary": (traced.source.quotable_doc or traced.name).splitlines()[0],
-        "programs": variants,
+        "variants": variants,
         "spaces": spaces,
         "operands": [_operand(operand) for operand in traced.operands],
         "params": [_param(param) for param in traced.params],
@@ -142,7 +106,7 @@ def _nonempty(traced: TracedSpec) -> tuple[str, ...]:
 def _preserves_strides(variants: Sequence[RenderedVariant]) -> bool:
     """Whether results may lie in memory as their operands do, transposed or not."""
     plain = all(len(g) == 1 for v in variants for o in v.graph.outputs for g in o.stored)
-    return plain and not any(v.columns or v.positional for v in variants)
+    return plain and not any(positional(v.graph) or p.columns for v in variants for p in v.programs)
 
 
 def _check_alike(traced: TracedSpec, variants: Sequence[RenderedVariant]) -> None:
@@ -206,7 +170,10 @@ def _inplace(variants: Sequence[RenderedVariant]) -> tuple[str, ...]:
     """Operands that each program reads only where it writes."""
     found: set[str] | None = None
     for variant in variants:
-        full = set(variant.rows) | set(variant.columns)
+        if len(variant.programs) > 1:
+            return ()  # a later stage reads what an earlier one may have overwritten
+        (program,) = variant.programs
+        full = set(program.rows) | set(program.columns)
         wide = {node.attrs["tensor"] for node in variant.graph.nodes if node.op == "load"}
         for node in variant.graph.nodes:
             if node.op == "load" and not _own_place(node, full):

@@ -1,9 +1,11 @@
 """The jinja2 environment."""
 
-from collections.abc import Sequence
 from pathlib import Path
 
 import jinja2
+
+from tilegen.families.program import names_text
+from tilegen.schedule.demand import works
 
 
 def environment(folder: Path) -> jinja2.Environment:
@@ -16,12 +18,6 @@ def environment(folder: Path) -> jinja2.Environment:
         keep_trailing_newline=True,
         autoescape=False,
     )
-    found.filters["tuple"] = python_tuple
-    found.filters["total"] = "{}.total".format
+    found.filters["tuple"] = names_text
+    found.filters["works"] = works
     return found
-
-
-def python_tuple(names: Sequence[str]) -> str:
-    """Names as a tuple of strings."""
-    text = ", ".join(f'"{name}"' for name in names)
-    return f"({text},)" if len(names) == 1 else f"({text})"

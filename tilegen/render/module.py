@@ -29,14 +29,14 @@ def render_module(
 ) -> str:
     """The module of one op, before it is formatted."""
     folder = template_folder()
-    programs = [variant.program for variant in variants]
+    programs = [program for variant in variants for program in variant.programs]
     context: dict[str, Any] = module_context(traced, variants, spaces(programs, targets))
     context |= {
         "version": VERSION,
         "spec_path": loaded.shown,
         "spec_hash": short_hash(traced.source.text),
         "template_hash": template_hash(folder),
-        "facts": facts(programs[0], traced.variants[0].graph, targets),
+        "facts": facts(variants[0].programs, traced.variants[0].graph, targets),
     }
     text = _environment(folder).get_template("module.py.jinja").render(context)
     return _import_names(text, folder)

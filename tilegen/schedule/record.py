@@ -6,7 +6,7 @@ from typing import Any
 from tilegen.analysis.cost import cost, plain
 from tilegen.analysis.eager import eager
 from tilegen.build import BuiltOp
-from tilegen.families.program import Program
+from tilegen.families.program import Program, Schedule
 from tilegen.schedule.demand import Demand, demands
 from tilegen.schedule.search import Key, Values, considered
 from tilegen.schedule.space import kept, keys
@@ -20,13 +20,13 @@ def manifest_entry(op: BuiltOp, targets: Sequence[Target] = TARGETS) -> dict[str
     `TILE/num_warps`) by verdict: kept ones, and those rejected by each budget. The
     reasons with their numbers follow from `space.verdicts`; `tilegen explain` prints them.
     """
-    programs = [variant.program for variant in op.variants]
-    first = programs[0]
+    programs = [program for variant in op.variants for program in variant.programs]
     by_op = eager(op.traced.variants[0].graph)
     return {
-        "cost": {
-            schedule.kind: _cost(first, index) for index, schedule in enumerate(first.schedules)
-        },
+        "cost": [
+            {schedule.kind: _cost(program, schedule) for schedule in program.schedules}
+            for program in op.variants[0].programs
+        ],
         "eager": {"kernels": by_op.kernels, "bytes": str(plain(by_op.bytes))},
         "search": {
             kind: _search(demand, keys(tuple(targets)))
@@ -35,8 +35,8 @@ def manifest_entry(op: BuiltOp, targets: Sequence[Target] = TARGETS) -> dict[str
     }
 
 
-def _cost(program: Program, index: int) -> dict[str, Any]:
-    found = cost(program, program.schedules[index])
+def _cost(program: Program, schedule: Schedule) -> dict[str, Any]:
+    found = cost(program, schedule)
     texts = {
         "read": found.read,
         "written": found.written,

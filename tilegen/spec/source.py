@@ -4,6 +4,7 @@ import ast
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -119,7 +120,11 @@ def statements(text: str) -> Callable[[Span], str]:
         for node in nodes:
             if node.lineno <= span.line and (node.end_lineno or node.lineno) >= span.end_line:
                 best = node if best is None or node.lineno >= best.lineno else best
-        segment = (ast.get_source_segment(text, best) or "") if best is not None else ""
+        return quoted(best) if best is not None else ""
+
+    @cache
+    def quoted(node: ast.stmt) -> str:
+        segment = ast.get_source_segment(text, node) or ""
         return " ".join(line.strip() for line in segment.splitlines())
 
     return statement
