@@ -446,12 +446,14 @@ Dims = tuple[str | tuple[str, ...], ...]
 class Config:
     """One entry of an autotune space: tile sizes in upper case, compiler options in lower case.
 
-    ``Config(TILE=4096, num_warps=8)["TILE"]`` is 4096.
+    ``Config(TILE=4096, num_warps=8)["TILE"]`` is 4096. One that ``spills`` is the choice where no
+    other fits.
     """
 
-    __slots__ = ("options", "values")
+    __slots__ = ("options", "spills", "values")
 
-    def __init__(self, **values: int) -> None:
+    def __init__(self, spills: bool = False, **values: int) -> None:
+        self.spills = spills
         self.values = values
         self.options = {name: value for name, value in values.items() if name.islower()}
 
@@ -1190,6 +1192,15 @@ Cost = Callable[[Config], float]
 """Predicted time of a config; only comparisons count."""
 
 
+def last_if_spilling(cost: Cost) -> Cost:
+    """Return the cost with that of configs that spill above all others."""
+    return lambda config: cost(config) + (SPILLED if config.spills else 0.0)
+
+
+class NoConfig(RuntimeError):
+    """A table has no config that a GPU can run."""
+
+
 class Choices:
     """The configs of one plan, in order of its ``choose`` calls.
 
@@ -1213,10 +1224,12 @@ class Choices:
         """Return the forced config, or the first of those with the least cost."""
         allowed = tuple(config for config in space if config not in self.refused)
         if not allowed:
-            raise RuntimeError(f"no config fits this GPU: it refused {list(space)}")
+            said = f"it refused {list(space)}" if space else "none compiled for it"
+            raise NoConfig(f"no config fits this GPU: {said}")
         at = len(self.spaces)
         self.spaces.append(allowed)
-        self.chosen.append(self.forced[at] if at < len(self.forced) else min(allowed, key=cost))
+        forced = at < len(self.forced)
+        self.chosen.append(self.forced[at] if forced else min(allowed, key=last_if_spilling(cost)))
         return self.chosen[-1]
 
 
@@ -2992,6 +3005,8 @@ L2_KEEPS, L2_MISSES = 0.6, 1.2
 #: Wide rows in registers against a sweep that is alike otherwise: 1.02 to 1.05 from 8192 columns on,
 #: nothing at 4096. A sweep whose tile is wider than the row is taken to lose as much.
 BLOCK_MARGIN, WIDE = 1.05, 8192
+#: Seconds that a config which spills counts for, besides its own: more than any other takes.
+SPILLED: Final = 1e3
 #: Programs for each SM that splitting rows aims at.
 SPLIT_PROGRAMS: Final = 4
 #: How sharply the rate bends where the bytes in flight just suffice (softmax of 4096x32000 in one
@@ -3183,7 +3198,7 @@ def least(
 ) -> float:
     """Return the least cost of a config of ``space`` for a call; infinity if none fits."""
     configs = _nearest_space(space, call.target, call.element_size)
-    return min((cost(config) for config in configs), default=math.inf)
+    return min(map(last_if_spilling(cost), configs), default=math.inf)
 
 
 def by_class(

@@ -12,6 +12,7 @@ from typing import Any
 from tilegen import errors
 from tilegen.families import programs
 from tilegen.families.partition import partition
+from tilegen.families.program import Program
 from tilegen.ir.passes import simplify
 from tilegen.ir.verify import verify
 from tilegen.paths import template_folder
@@ -36,6 +37,11 @@ class BuiltOp:
     traced: TracedSpec
     variants: tuple[RenderedVariant, ...]
     text: str
+
+    @property
+    def programs(self) -> tuple[Program, ...]:
+        """Those of all variants."""
+        return tuple(program for variant in self.variants for program in variant.programs)
 
 
 def build_ops(specs: Path, targets: Sequence[Target], watch: Watch = iter) -> tuple[BuiltOp, ...]:

@@ -185,17 +185,16 @@ def explain(
     json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
 ) -> None:
     """Say what an op costs, what bounds it, and how its configs were chosen."""
-    from tilegen import records
     from tilegen.analysis.explain import explain as explained
     from tilegen.build import build_named
+    from tilegen.prove import proofs_of
 
     (row,) = chosen([target])
     built = build_named(specs, op, targets.TARGETS)
     if not 0 <= variant < len(built.variants):
         raise ValueError(f"{op} has the variants 0 to {len(built.variants) - 1}")
-    found = explained(
-        built, sizes(size or ()), row, dtype, records.read(out, row.architecture), variant
-    )
+    proofs = proofs_of(built, out, targets.TARGETS)
+    found = explained(built, sizes(size or ()), row, dtype, proofs, variant)
     counts = _ptx_counts(out, op, row, dtype) if ptx else {}
     if json:
         console.print_json(data=found.to_json() | ({"ptx": counts} if ptx else {}))

@@ -27,7 +27,7 @@ from tilegen.targets import Target
 if TYPE_CHECKING:
     from tilegen.build import Watch
 
-RUNTIME, PACKAGE = "_runtime.py", "__init__.py"
+PACKAGE = "__init__.py"
 PACKAGE_TEXT = '"""Kernels built by tilegen."""\n'
 
 
@@ -131,8 +131,9 @@ def _render(specs: Path, out: Path, targets: Sequence[Target], watch: "Watch") -
     """Everything that a build would write, in memory."""
     from tilegen.build import build_ops
     from tilegen.manifest import entry, manifest_text, module_file
+    from tilegen.prove import prove
     from tilegen.render.module import template_hash
-    from tilegen.render.runtime import render_runtime
+    from tilegen.render.runtime import RUNTIME, render_runtime
 
     old = writer.read_manifest(out)
     built = build_ops(specs, targets, watch)
@@ -140,11 +141,12 @@ def _render(specs: Path, out: Path, targets: Sequence[Target], watch: "Watch") -
     texts = {module_file(op.traced.name): op.text for op in built}
     texts[RUNTIME] = render_runtime([asdict(target) for target in targets], templates)
     files = writer.format_python(texts)
+    proofs = prove(built, files, out, targets)
     old_files: dict[str, str] = old.get("files", {})
     if PACKAGE in old_files or _may_write_package(out / PACKAGE):
         files[PACKAGE] = PACKAGE_TEXT
 
-    entries = {op.traced.name: entry(op, targets) for op in built}
+    entries = {op.traced.name: entry(op, targets, proofs[op.traced.name]) for op in built}
     kept = {
         name: item
         for name, item in old.get("ops", {}).items()

@@ -11,12 +11,13 @@ from tilegen.build import BuiltOp
 from tilegen.families.program import Program
 from tilegen.render.context import RenderedVariant
 from tilegen.render.module import short_hash
+from tilegen.schedule.proof import Proofs
 from tilegen.schedule.record import manifest_entry
 from tilegen.targets import Target
 from tilegen.version import VERSION
 
 
-def entry(op: BuiltOp, targets: Sequence[Target]) -> dict[str, Any]:
+def entry(op: BuiltOp, targets: Sequence[Target], proofs: Proofs) -> dict[str, Any]:
     """What the manifest says of one op, besides its file's hash."""
     return {
         "spec": op.loaded.shown,
@@ -24,7 +25,7 @@ def entry(op: BuiltOp, targets: Sequence[Target]) -> dict[str, Any]:
         "file": module_file(op.traced.name),
         "family": op.traced.spec.family,
         "variants": [_variant(variant) for variant in op.variants],
-        **manifest_entry(op, targets),
+        **manifest_entry(op, targets, proofs),
     }
 
 

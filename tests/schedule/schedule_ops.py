@@ -29,7 +29,7 @@ def op(name: str) -> BuiltOp:
 
 @cache
 def asked(name: str) -> dict[str, Demand]:
-    return demands([p for v in op(name).variants for p in v.programs])
+    return demands(op(name).programs)
 
 
 def key_of(architecture: str, size: int) -> Key:

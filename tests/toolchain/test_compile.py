@@ -79,7 +79,7 @@ def test_only_what_changed_is_compiled_again(folder, compiled):
     path = folder / "silu.py"
     text = path.read_text()
     kernel = text.index("def _silu_flat")
-    changed = text[kernel:].replace('"""A program', '"""Another program', 1)
+    changed = text[kernel:].replace("tl.store(", "tl.debug_barrier()\n    tl.store(", 1)
     assert changed != text[kernel:]
     path.write_text(text[:kernel] + changed)
     try:
@@ -91,9 +91,14 @@ def test_only_what_changed_is_compiled_again(folder, compiled):
 
 
 def test_a_type_that_a_target_lacks_is_a_recorded_rejection(folder, compiled):
-    """And records of modules that are gone go."""
+    """And records of modules and kernels that are gone go, but not those of other configs."""
     stored = records.read(folder, "sm_80")
     stored[VERSION]["gone"] = {"_gone 2": {"key": "x"}}
+    silu = {n: r for n, r in stored[VERSION]["silu"].items() if n.startswith("_silu_tiled ")}
+    like = next(iter(silu.values()))
+    removed = {"_silu_tiled 2 TILE=65536 num_warps=1": like | {"failed": "too much"}}
+    old = {"_silu_tiled 2 TILE=512 num_warps=64": like | {"key": "00000000-00000000"}}
+    stored[VERSION]["silu"] |= removed | old
     records.write(folder, "sm_80", stored)
     done = main_compile(folder, (A100,), ["rmsnorm_quant_fp8"], jobs=1)
     found = records.read(folder, "sm_80")[VERSION]["rmsnorm_quant_fp8"]
@@ -101,7 +106,9 @@ def test_a_type_that_a_target_lacks_is_a_recorded_rejection(folder, compiled):
     assert {record["rejected"] for record in found.values()} == {
         "fp8e4m3 is not supported on sm_80"
     }
-    assert set(records.read(folder, "sm_80")[VERSION]) == {"silu", "rmsnorm_quant_fp8"}
+    stored = records.read(folder, "sm_80")
+    assert set(stored[VERSION]) == {"silu", "rmsnorm_quant_fp8"}
+    assert stored[VERSION]["silu"] == silu | removed
 
 
 def test_a_module_that_is_not_there_is_named(folder, tmp_path):

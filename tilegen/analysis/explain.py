@@ -1,5 +1,6 @@
 """Why an op's module is as it is: its roofline, its search space, and what was refused."""
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -10,7 +11,6 @@ from tilegen.analysis.facts import representative
 from tilegen.build import BuiltOp
 from tilegen.families.program import Program, Schedule
 from tilegen.ir import types
-from tilegen.records import Records
 from tilegen.render.context import RenderedVariant
 from tilegen.schedule.budgets import registers
 from tilegen.schedule.config import next_power_of_2
@@ -22,8 +22,9 @@ from tilegen.schedule.predict import (
     programs_resident,
     split_cost,
 )
+from tilegen.schedule.proof import Proofs
 from tilegen.schedule.search import Key, Verdict
-from tilegen.schedule.space import keys, verdicts
+from tilegen.schedule.space import NO_PROOFS, keys, verdicts
 from tilegen.targets import TARGETS, Target
 
 
@@ -39,6 +40,7 @@ class ScheduleFacts:
         special: special functions among them.
         microseconds: predicted, of its best kept config; None if none can hold a row.
         config: that config.
+        spills: whether it does; then another schedule is taken, if one can be.
         stage: of the op, from 1.
     """
 
@@ -49,6 +51,7 @@ class ScheduleFacts:
     special: float
     microseconds: float | None
     config: str
+    spills: bool
     stage: int = 1
 
 
@@ -64,7 +67,7 @@ class ConfigFacts:
         programs: of it that an SM runs at once.
         occupancy: warps of an SM in use, as a share.
         verdict: `kept`, or why it was rejected.
-        compiled: by Triton version, what the compiler said: registers, shared memory, spilled bytes.
+        compiled: by Triton version, what the compiler said of the worst of its kernels.
     """
 
     kind: str
@@ -115,7 +118,7 @@ def explain(
     sizes: Mapping[str, int],
     target: Target,
     dtype: str = "bf16",
-    records: Records | None = None,
+    proofs: Proofs = NO_PROOFS,
     variant: int = 0,
     targets: Sequence[Target] = TARGETS,
 ) -> Explanation:
@@ -126,7 +129,7 @@ def explain(
         sizes: of its dimensions; those that are missing get usual ones.
         target: a GPU.
         dtype: of its floats, in the names of the spec language.
-        records: what the compiler said, by `tilegen.records.read`.
+        proofs: what the compiler said, by `tilegen.prove.proofs_of`.
         variant: which combination of specialising arguments; the first by default.
         targets: those that the module was built for.
 
@@ -150,17 +153,14 @@ def explain(
     asked = demands([program for v in op.variants for program in v.programs])
     table = keys(tuple(dict.fromkeys((*targets, target))))
     row = next(k for k in table if (k.target.architecture, k.size) == (target.architecture, size))
-    spaces = {kind: verdicts(demand, row, table) for kind, demand in asked.items()}
+    spaces = {kind: verdicts(demand, row, table, proofs) for kind, demand in asked.items()}
     key = Key(target, size)
     stages = [
         [_schedule(program, one, spaces, key, here, at) for one in program.schedules]
         for at, program in enumerate(programs, 1)
     ]
-    found = records or {}
     space = tuple(
-        _config(asked[kind], verdict, key, found, graph.name, programs)
-        for kind, of in spaces.items()
-        for verdict in of
+        _config(asked[kind], verdict, key, proofs) for kind, of in spaces.items() for verdict in of
     )
     return Explanation(
         graph.name, _variant_name(op, variant), target.name, dtype,
@@ -178,7 +178,7 @@ def _choice(program: Program, schedules: Sequence[ScheduleFacts]) -> str:
     timed = [s for s in schedules if s.microseconds is not None]
     if not timed:
         return "none: a row does not fit"
-    best = min(timed if program.compared else timed[:1], key=lambda s: s.microseconds or 0.0)
+    best = min(timed if program.compared else timed[:1], key=lambda s: (s.spills, s.microseconds))
     return f"{best.kind} with {best.config}"
 
 
@@ -240,12 +240,13 @@ def _schedule(
             times[verdict] = split_cost(config, target, work, size, rows, columns)
         else:
             times[verdict] = flat_cost(config, target, work, size, rows)
-    best = min(times, key=lambda verdict: times[verdict])
-    seconds = times[best]
+    ranks = {v: (seconds == math.inf, v.spills, seconds) for v, seconds in times.items()}
+    best = min(ranks, key=lambda verdict: ranks[verdict], default=None)
+    seconds = times[best] if best else math.inf
     return ScheduleFacts(
         schedule.kind, value(one.again, sizes, size), one.passes, value(one.flops, sizes, size),
-        value(one.special, sizes, size), None if seconds == float("inf") else 1e6 * seconds,
-        _values(best), stage,
+        value(one.special, sizes, size), None if seconds == math.inf else 1e6 * seconds,
+        _values(best) if best else "removed by the compiler", bool(best and best.spills), stage,
     )  # fmt: skip
 
 
@@ -260,26 +261,15 @@ def _values(verdict: Verdict) -> str:
     return " ".join(f"{name}={given}" for name, given in verdict.values)
 
 
-def _config(
-    demand: Demand,
-    verdict: Verdict,
-    key: Key,
-    records: Records,
-    op: str,
-    programs: Sequence[Program],
-) -> ConfigFacts:
+def _config(demand: Demand, verdict: Verdict, key: Key, proofs: Proofs) -> ConfigFacts:
     """A config with what is predicted and what the compiler said of it."""
     config, target = verdict.config, key.target
     threads = config["num_warps"] * target.warp_size
     needed = registers(demand, target, key.size, config["TILE"], config["num_warps"])
     resident = programs_resident(target, threads, needed, verdict.shared)
-    schedules = [schedule for program in programs for schedule in program.schedules]
-    kernel = next(one.kernels[0].name for one in schedules if one.kind == demand.kind)
-    name = f"{kernel} {key.size} {_values(verdict)}"
     compiled = {
-        version: {n: v for n, v in found[op][name].items() if n != "key"}
-        for version, found in records.items()
-        if name in found.get(op, {})
+        version: asdict(said)
+        for version, said in proofs.by_version(demand.kind, key, verdict.values).items()
     }
     return ConfigFacts(
         demand.kind, _values(verdict), verdict.shared, needed, resident,
@@ -327,7 +317,7 @@ def _lines(e: Explanation, rejected: bool) -> Iterator[str]:
             if c.kind == kind and c.verdict == "kept":
                 yield f"  {_row(c)}"
                 yield from (f"      {_record(v, r)}" for v, r in c.compiled.items())
-                if not c.compiled:
+                if not any(said["complete"] for said in c.compiled.values()):
                     yield "      unproven: no record of the compiler"
         if rejected:
             for c in e.space:
@@ -342,13 +332,14 @@ def _row(c: ConfigFacts) -> str:
     )
 
 
-def _record(version: str, record: Mapping[str, Any]) -> str:
-    if "registers" not in record:
-        return f"Triton {version}: {record.get('rejected') or record.get('failed')}"
-    return (
-        f"Triton {version}: {record['shared']} B, {record['registers']} registers, "
-        f"{record['spill']} B spilled"
-    )
+def _record(version: str, said: Mapping[str, Any]) -> str:
+    if said["rejected"]:
+        return f"Triton {version}: {said['rejected']}"
+    part = "" if said["complete"] else "; not all kernels"
+    spill = f"{said['spill']} B spilled"
+    if said["spill"]:
+        spill += ", the fastest all the same" if said["fastest"] else ": only where no other fits"
+    return f"Triton {version}: {said['shared']} B, {said['registers']} registers, {spill}{part}"
 
 
 def _amount(number: float) -> str:

@@ -27,7 +27,7 @@ def render_module(
     variants: Sequence[RenderedVariant],
     targets: Sequence[Target],
 ) -> str:
-    """The module of one op, before it is formatted."""
+    """The module of one op, before it is formatted and before its configs are proven."""
     folder = template_folder()
     programs = [program for variant in variants for program in variant.programs]
     context: dict[str, Any] = module_context(traced, variants, spaces(programs, targets))

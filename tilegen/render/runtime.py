@@ -37,6 +37,8 @@ PARTS: Final = (
 )
 """In order: the first holds the docstring, and each uses only what stands before it at import."""
 
+RUNTIME: Final = "_runtime.py"
+
 MODEL: Final = Path(__file__).parents[1] / "schedule" / "predict.py"
 """The cost model, whose functions are a part of ``_runtime.py`` as well."""
 

@@ -53,6 +53,8 @@ L2_KEEPS, L2_MISSES = 0.6, 1.2
 #: Wide rows in registers against a sweep that is alike otherwise: 1.02 to 1.05 from 8192 columns on,
 #: nothing at 4096. A sweep whose tile is wider than the row is taken to lose as much.
 BLOCK_MARGIN, WIDE = 1.05, 8192
+#: Seconds that a config which spills counts for, besides its own: more than any other takes.
+SPILLED: Final = 1e3
 #: Programs for each SM that splitting rows aims at.
 SPLIT_PROGRAMS: Final = 4
 #: How sharply the rate bends where the bytes in flight just suffice (softmax of 4096x32000 in one

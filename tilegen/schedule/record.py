@@ -1,6 +1,7 @@
 """What the manifest keeps of an op's search: the configs considered, each with its verdict."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from functools import cache
 from typing import Any
 
 from tilegen.analysis.cost import cost, plain
@@ -8,19 +9,24 @@ from tilegen.analysis.eager import eager
 from tilegen.build import BuiltOp
 from tilegen.families.program import Program, Schedule
 from tilegen.schedule.demand import Demand, demands
+from tilegen.schedule.proof import UNPROVEN, Proofs, Said
 from tilegen.schedule.search import Key, Values, considered
-from tilegen.schedule.space import kept, keys
+from tilegen.schedule.space import NO_PROOFS, kept, keys, proven
 from tilegen.targets import TARGETS, Target
 
 
-def manifest_entry(op: BuiltOp, targets: Sequence[Target] = TARGETS) -> dict[str, Any]:
+def manifest_entry(
+    op: BuiltOp, targets: Sequence[Target] = TARGETS, proofs: Proofs = NO_PROOFS
+) -> dict[str, Any]:
     """Costs in closed form, and the search of each kind of schedule, as plain data.
 
     `search` maps a kind to what was considered: for each class and element size, configs (as
-    `TILE/num_warps`) by verdict: kept ones, and those rejected by each budget. The
-    reasons with their numbers follow from `space.verdicts`; `tilegen explain` prints them.
+    `TILE/num_warps`) by verdict: kept ones (with those of them that have no record of the compiler
+    or spill), and those rejected by each budget or by the compiler. What the compiler said stands
+    in `removed`; all other reasons with their numbers follow from `space.verdicts`, and
+    `tilegen explain` prints them.
     """
-    programs = [program for variant in op.variants for program in variant.programs]
+    programs = op.programs
     by_op = eager(op.traced.variants[0].graph)
     return {
         "cost": [
@@ -29,7 +35,7 @@ def manifest_entry(op: BuiltOp, targets: Sequence[Target] = TARGETS) -> dict[str
         ],
         "eager": {"kernels": by_op.kernels, "bytes": str(plain(by_op.bytes))},
         "search": {
-            kind: _search(demand, keys(tuple(targets)))
+            kind: _search(demand, keys(tuple(targets)), proofs)
             for kind, demand in demands(programs).items()
         },
     }
@@ -48,21 +54,52 @@ def _cost(program: Program, schedule: Schedule) -> dict[str, Any]:
     return {name: str(plain(e)) for name, e in texts.items() if e} | {"passes": found.passes}
 
 
-def _search(demand: Demand, keys: tuple[Key, ...]) -> list[dict[str, Any]]:
+def _search(demand: Demand, keys: tuple[Key, ...], proofs: Proofs) -> list[dict[str, Any]]:
     """Rows of equal verdicts, each with the classes and sizes that it holds for."""
-    rows: dict[tuple[str, ...], list[str]] = {}
-    verdicts: dict[tuple[str, ...], dict[str, str]] = {}
+    rows: dict[tuple[Any, ...], list[str]] = {}
+    verdicts: dict[tuple[Any, ...], dict[str, Any]] = {}
+    stand = proven(demand, keys, proofs)
     for key, chosen in kept(demand, keys).items():
-        found = _by_verdict(demand, key, chosen)
-        row = (*found, *found.values())
-        verdicts[row] = found
+        found = _by_verdict(demand, key, chosen, stand[key])
+        removed = {
+            _short(values): proofs.of(demand.kind, key, values).fault
+            for values in chosen
+            if values not in stand[key]
+        }
+        row = (*found, *found.values(), *removed.items())
+        verdicts[row] = found | ({"removed": removed} if removed else {})
         rows.setdefault(row, []).append(f"{key.target.architecture}/{key.size}")
     return [{"for": " ".join(served), **verdicts[row]} for row, served in rows.items()]
 
 
-def _by_verdict(demand: Demand, key: Key, chosen: Sequence[Values]) -> dict[str, str]:
-    found: dict[str, list[str]] = {"kept": []}
+def _by_verdict(
+    demand: Demand, key: Key, chosen: tuple[Values, ...], stand: Mapping[Values, Said]
+) -> dict[str, str]:
+    found: dict[str, list[str]] = {"kept": [_short(values) for values in stand]}
+    groups = {
+        "unproven": [values for values, said in stand.items() if said == UNPROVEN],
+        "spills": [values for values, said in stand.items() if said.spill],
+    }
+    for name, configs in groups.items():
+        if configs:
+            all_of_them = name == "unproven" and len(configs) == len(stand)
+            found[name] = ["all"] if all_of_them else [_short(values) for values in configs]
+    return {why: " ".join(configs) for why, configs in found.items()} | _refused(
+        demand, key, chosen
+    )
+
+
+@cache
+def _refused(demand: Demand, key: Key, chosen: tuple[Values, ...]) -> dict[str, str]:
+    """The configs that the search did not keep, by what was against them."""
+    found: dict[str, list[str]] = {}
     for verdict in considered(demand, key):
-        why = "kept" if verdict.values in chosen else verdict.reason.split(":")[0] or "rank"
-        found.setdefault(why, []).append("/".join(str(value) for _, value in verdict.values))
+        if verdict.values not in chosen:
+            why = verdict.reason.split(":")[0] or "rank"
+            found.setdefault(why, []).append(_short(verdict.values))
     return {why: " ".join(configs) for why, configs in found.items()}
+
+
+@cache
+def _short(values: Values) -> str:
+    return "/".join(str(value) for _, value in values)

@@ -69,6 +69,7 @@ class Verdict:
         shared: predicted shared memory of a program, bytes.
         registers: predicted registers of a thread.
         kept: it stands in the module.
+        spills: the compiler said so; it runs only where no other config fits.
         reason: of a rejection; empty for a kept config.
     """
 
@@ -76,6 +77,7 @@ class Verdict:
     shared: int
     registers: int
     kept: bool = False
+    spills: bool = False
     reason: str = ""
 
     @property
@@ -95,6 +97,7 @@ class Key:
     size: int
 
 
+@cache
 def considered(demand: Demand, key: Key) -> tuple[Verdict, ...]:
     """All configs for a key; those without a reason fit the GPU.
 
@@ -117,6 +120,12 @@ def _considered(demand: Demand, key: Key) -> tuple[Verdict, ...]:
         saved = _last_resort(found, key.target)
         found = [replace(v, reason="") if v in saved else v for v in found]
     return tuple(found)
+
+
+@cache
+def by_values(demand: Demand, key: Key) -> dict[Values, Verdict]:
+    """The same by their values."""
+    return {verdict.values: verdict for verdict in considered(demand, key)}
 
 
 def _judged(demand: Demand, key: Key, tile: int, warps: int) -> Verdict:

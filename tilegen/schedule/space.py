@@ -1,6 +1,6 @@
 """The autotune spaces of an op: its table for the module, and all that was considered."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Final
@@ -8,10 +8,12 @@ from typing import Final
 from tilegen.analysis.statements import ELEMENT_SIZES
 from tilegen.families.program import Program
 from tilegen.schedule.demand import USUAL_SIZE, Demand, demands
+from tilegen.schedule.proof import Proofs, Said
 from tilegen.schedule.search import (
     Key,
     Values,
     Verdict,
+    by_values,
     considered,
     outranked,
     portfolio,
@@ -59,10 +61,17 @@ DOCS: Final = {
 }
 
 
-def spaces(programs: Sequence[Program], targets: Sequence[Target]) -> tuple[Space, ...]:
+#: Of an op that was never compiled.
+NO_PROOFS: Final = Proofs()
+
+
+def spaces(
+    programs: Sequence[Program], targets: Sequence[Target], proofs: Proofs = NO_PROOFS
+) -> tuple[Space, ...]:
     """The tables of an op, one for each kind of schedule, in the order of `DOCS`."""
     asked = demands(programs)
-    return tuple(_space(asked[kind], keys(tuple(targets))) for kind in DOCS if kind in asked)
+    classes = keys(tuple(targets))
+    return tuple(_space(asked[kind], classes, proofs) for kind in DOCS if kind in asked)
 
 
 @cache
@@ -114,26 +123,58 @@ def _rank(key: Key) -> tuple[bool, float]:
     return target.measured_copy is not None, target.bandwidth / target.multiprocessors
 
 
-def verdicts(demand: Demand, key: Key, keys: tuple[Key, ...]) -> tuple[Verdict, ...]:
+@cache
+def proven(demand: Demand, keys: tuple[Key, ...], proofs: Proofs) -> dict[Key, dict[Values, Said]]:
+    """What stands in the module for each key, with what the compiler said of it.
+
+    Records only take configs out, or put those that spill behind all others.
+    """
+    found = {}
+    for key, chosen in kept(demand, keys).items():
+        said = {values: proofs.of(demand.kind, key, values) for values in chosen}
+        stay = [values for values in chosen if not said[values].fault]
+        found[key] = {values: said[values] for values in sorted(stay, key=lambda v: said[v].spills)}
+    return found
+
+
+def verdicts(
+    demand: Demand, key: Key, keys: tuple[Key, ...], proofs: Proofs = NO_PROOFS
+) -> tuple[Verdict, ...]:
     """All configs considered for a key: kept, or with the reason why not."""
     chosen = kept(demand, keys)[key]
     return tuple(
-        verdict
-        if verdict.reason
-        else replace(verdict, kept=True)
+        _verdict(demand, key, verdict, proofs.of(demand.kind, key, verdict.values))
         if verdict.values in chosen
+        else verdict
+        if verdict.reason
         else replace(verdict, reason=outranked(demand, key, verdict))
         for verdict in considered(demand, key)
     )
 
 
-def _space(demand: Demand, keys: tuple[Key, ...]) -> Space:
+def _verdict(demand: Demand, key: Key, verdict: Verdict, said: Said) -> Verdict:
+    """One of the best, unless the compiler is against it."""
+    if said.fault:
+        return replace(verdict, reason=f"compiler: {said.fault}")
+    return replace(verdict, kept=True, spills=said.spills)
+
+
+def _space(demand: Demand, keys: tuple[Key, ...], proofs: Proofs) -> Space:
     name = demand.kind.upper()
-    chosen = kept(demand, keys)
+    by_row: dict[tuple[tuple[Values, bool, bool], ...], list[Key]] = {}
+    found = proven(demand, keys, proofs)
+    for key, configs in found.items():
+        row = tuple((values, said.spills, said.fastest) for values, said in configs.items())
+        by_row.setdefault(row, []).append(key)
     rows = []
-    for place, configs in enumerate(dict.fromkeys(chosen.values()), 1):
-        served = [key for key, own in chosen.items() if own == configs]
-        texts = tuple(ConfigText(_text(v), _note(demand, v, served)) for v in configs)
+    for place, (row, served) in enumerate(by_row.items(), 1):
+        texts = tuple(
+            ConfigText(
+                _text(values, spills),
+                _note(demand, values, {key: found[key][values] for key in served}),
+            )
+            for values, spills, _ in row
+        )
         rows.append(SpaceRow(f"_{name}_{place}", texts, _rectangles(served)))
     return Space(f"{name}_CONFIGS", DOCS[demand.kind], tuple(rows))
 
@@ -148,11 +189,12 @@ def _rectangles(keys: Sequence[Key]) -> tuple[tuple[tuple[str, ...], tuple[int, 
     return tuple((classes, tuple(of)) for classes, of in sizes.items())
 
 
-def _text(values: Values) -> str:
-    return f"Config({', '.join(f'{name}={value}' for name, value in values)})"
+def _text(values: Values, spills: bool) -> str:
+    given = [f"{name}={value}" for name, value in values]
+    return f"Config({', '.join(given + ['spills=True'] * spills)})"
 
 
-def _note(demand: Demand, values: Values, served: Sequence[Key]) -> str:
+def _note(demand: Demand, values: Values, served: Mapping[Key, Said]) -> str:
     """The most shared memory that the config takes for any key that it serves."""
-    found = {v.shared for key in served for v in considered(demand, key) if v.values == values}
+    found = {by_values(demand, key)[values].shared for key in served}
     return f"{'' if demand.kind == 'flat' else 'at most '}{max(found)} B shared"

@@ -1,7 +1,8 @@
 """Compile every config of every generated kernel, without a GPU, and record what it needs.
 
 Worker processes plan and compile (see `worker`): a process that has TRITON_INTERPRET set, as one
-that runs tests, cannot compile. Only what changed since the last record is compiled.
+that runs tests, cannot compile. Only what changed since the last record is compiled. What a config
+is compiled for is in `entries`; what a record then means for a build, in `schedule.proof`.
 """
 
 import json
@@ -9,13 +10,15 @@ import os
 import queue
 import subprocess
 import sys
+import tempfile
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
 from tilegen import records
+from tilegen.analysis.statements import ELEMENT_SIZES
 from tilegen.errors import TilegenError
 from tilegen.targets import Target
 
@@ -69,15 +72,18 @@ def main_compile(
     Raises:
         NothingToCompile: there is no module, or none of a name in ``ops``.
     """
-    names = modules_in(out, ops)
+    # Large modules first: a worker that gets one last would keep all others waiting.
+    names = sorted(modules_in(out, ops), key=lambda name: -_module(out, name).stat().st_size)
     by_architecture = {target.architecture: target for target in targets}
     stored = {architecture: records.read(out, architecture) for architecture in by_architecture}
     requests = [
-        request(name, target, stored[architecture])
+        request(name, target, stored[architecture], element_sizes=[size])
         for name in names
         for architecture, target in by_architecture.items()
+        for size in ELEMENT_SIZES
     ]
     summary = Summary()
+    answered: dict[tuple[str, str, str], dict[str, Any]] = {}
     done = 0
     for asked, found, end in _answers(out, requests, jobs, python):
         done += 1
@@ -86,12 +92,12 @@ def main_compile(
         if "error" in end:
             summary.errors.append(f"{op} for {architecture}: {end['error']}")
             continue
-        version = stored[architecture].setdefault(end["triton"], {})
-        version[op] = _settle(version.get(op, {}), found, summary, architecture)
+        answered.setdefault((architecture, end["triton"], op), {}).update(found)
+    for (architecture, version, op), found in sorted(answered.items()):
+        of_version = stored[architecture].setdefault(version, {})
+        of_version[op] = _settle(of_version.get(op, {}), found, summary, architecture)
     for architecture, found_records in stored.items():
-        for version in found_records.values():
-            for gone in set(version) - set(modules_in(out, ())):
-                del version[gone]
+        _forget(out, found_records)
         if records.write(out, architecture, found_records):
             summary.written.append(f"{records.FOLDER}/{architecture}.json")
     return summary
@@ -150,7 +156,8 @@ def request(op: str, target: Target, stored: records.Records, **more: Any) -> di
     known: dict[str, list[str]] = {}
     for version in stored.values():
         for name, record in version.get(op, {}).items():
-            known.setdefault(name, []).append(record["key"])
+            if "failed" not in record:  # it may have been the machine
+                known.setdefault(name, []).append(record["key"])
     return {
         "op": op,
         "architecture": target.architecture,
@@ -159,9 +166,34 @@ def request(op: str, target: Target, stored: records.Records, **more: Any) -> di
     } | more
 
 
+def _module(out: Path, name: str) -> Path:
+    return out / f"{name}.py"
+
+
+def _forget(out: Path, stored: records.Records) -> None:
+    """Drop the records of modules that are gone, and of kernels that are gone or changed.
+
+    Others stay, of configs that are in no table too: they may be why.
+    """
+    runtime = _module(out, "_runtime").read_text(encoding="utf-8")
+    there = modules_in(out, ())
+    for version in stored.values():
+        for op in list(version):
+            if op not in there:
+                del version[op]
+                continue
+            text = _module(out, op).read_text(encoding="utf-8")
+            hashes = records.kernel_hashes(text, runtime)
+            version[op] = {
+                name: record
+                for name, record in version[op].items()
+                if records.holds(record, hashes.get(name.split()[0]))
+            }
+
+
 def _settle(old: Found, found: Mapping[str, Any], summary: Summary, architecture: str) -> Found:
-    """Return the records of one op: new ones, and known ones that still hold."""
-    new: Found = {}
+    """Return the records of one op: new ones, and old ones."""
+    new: Found = dict(old)
     for name, record in found.items():
         if record is None:
             summary.kept += 1
@@ -187,14 +219,28 @@ Answer = tuple[Mapping[str, Any], dict[str, Any], Mapping[str, Any]]
 def _answers(
     out: Path, requests: Sequence[Mapping[str, Any]], jobs: int | None, python: str
 ) -> Iterable[Answer]:
-    """Yield the answers to requests, in the order in which workers finish them."""
+    """Yield the answers to requests, in the order in which workers finish them.
+
+    They share a cache that goes with them: thousands of binaries that nobody will run.
+    """
+    with tempfile.TemporaryDirectory() as cache:
+        yield from _served(out, requests, jobs, python, cache)
+
+
+def _served(
+    out: Path,
+    requests: Sequence[Mapping[str, Any]],
+    jobs: int | None,
+    python: str,
+    cache: str,
+) -> Iterator[Answer]:
     count = max(1, min(jobs or os.cpu_count() or 1, len(requests)))
     waiting: queue.SimpleQueue[Mapping[str, Any] | None] = queue.SimpleQueue()
     answered: queue.SimpleQueue[Answer] = queue.SimpleQueue()
     for asked in (*requests, *([None] * count)):
         waiting.put(asked)
     threads = [
-        threading.Thread(target=_serve, args=(out, waiting, answered, python), daemon=True)
+        threading.Thread(target=_serve, args=(out, waiting, answered, python, cache), daemon=True)
         for _ in range(count)
     ]
     for thread in threads:
@@ -210,21 +256,26 @@ def _serve(
     waiting: "queue.SimpleQueue[Mapping[str, Any] | None]",
     answered: "queue.SimpleQueue[Answer]",
     python: str,
+    cache: str,
 ) -> None:
     """Send requests to one worker after the other; a worker that dies is replaced."""
     worker = None
     while (asked := waiting.get()) is not None:
         if worker is None or worker.poll() is not None:
-            worker = start_worker(out, python)
+            worker = start_worker(out, python, cache)
         found, end = ask(worker, asked)
         answered.put((asked, found, end))
     if worker is not None:
         worker.communicate()  # ends its input
 
 
-def start_worker(out: Path, python: str = sys.executable) -> "subprocess.Popen[str]":
+def start_worker(
+    out: Path, python: str = sys.executable, cache: str = ""
+) -> "subprocess.Popen[str]":
     """Start a process that compiles the modules in ``out``."""
     environment = {name: v for name, v in os.environ.items() if name != "TRITON_INTERPRET"}
+    if cache:
+        environment["TRITON_CACHE_DIR"] = cache
     environment["PYTHONPATH"] = os.pathsep.join(
         filter(None, (str(ROOT), environment.get("PYTHONPATH")))
     )

@@ -1,11 +1,18 @@
-"""The kernels of a module as they are launched, one for each config of its tables.
+"""The kernels of a module as they are launched, for each config of its tables.
 
 The module's own plan decides: it is asked for calls of representative shapes on tensors without
-memory, with its schedule and config forced. So constants, strides and alignment are real ones.
+memory, with its schedule and config forced. So constants, strides and alignment are real ones. Of
+all that a config may be launched with, a few points stand for the rest:
+
+- floating inputs of 1, 2, 4 and 8 bytes are all fp8e5m2, bf16, fp32 or fp64, unless the spec says
+  otherwise; integers are int64;
+- tensors are contiguous and aligned, sizes are multiples of 16, and blocks are full;
+- a block holds one wide row, and rows of 128 columns;
+- a tile lies along the tensors, and across the first of them (which goes through shared memory);
+- a loop goes over 131,072 columns; a split shares two rows of as many.
 """
 
 import contextlib
-import inspect
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,13 +20,12 @@ from typing import Any, Final
 from unittest import mock
 
 import torch
-import triton
 
+from tilegen.records import entry_name
 from tilegen.toolchain import planning
 
 SCHEDULES: Final = {
     "flat": "flat",
-    "strided": "strided",
     "tiled": "tiled",
     "block": "block",
     "loop": "loop",
@@ -29,11 +35,13 @@ SCHEDULES: Final = {
 DTYPES: Final = {1: torch.float8_e5m2, 2: torch.bfloat16, 4: torch.float32, 8: torch.float64}
 WIDE_ROW: Final = 131_072
 """Columns of the rows that loop and split kernels are compiled for."""
+NARROW_ROW: Final = 128
+"""Columns of rows that share a block."""
 
 
 @dataclass(frozen=True)
 class Entry:
-    """One kernel with one config.
+    """One kernel with one config, at one point.
 
     Attributes:
         name: kernel, element size and config: what records are kept by.
@@ -47,25 +55,42 @@ class Entry:
     arguments: tuple[Any, ...]
     dtypes: tuple[torch.dtype, ...]
 
-    def source(self) -> str:
-        """Return the text of the kernel, of what it calls and of the constants it reads."""
-        return "\n".join(_sources(self.kernel.jit))
 
-
-def entries(module: Any, runtime: Any, target: Any, sizes: Sequence[int]) -> Iterator[Entry]:
+def entries(
+    module: Any, runtime: Any, target: Any, sizes: Sequence[int]
+) -> Iterator[tuple[Entry, ...]]:
     """Yield every kernel of a module with every config of ``target``'s architecture.
+
+    Each comes as its points, which share a name.
 
     Args:
         target: a row of the runtime's table.
         sizes: element sizes in bytes.
     """
-    seen: set[str] = set()
     for element_size in sizes:
+        found: dict[str, dict[str, Entry]] = {}
         for key in module.OP.variants:
             for entry in _of_variant(module, runtime, target, element_size, key):
-                if entry.name not in seen:
-                    seen.add(entry.name)
-                    yield entry
+                found.setdefault(entry.name, {}).setdefault(point_of(entry), entry)
+        yield from (tuple(points.values()) for points in found.values())
+
+
+def point_of(entry: Entry) -> str:
+    """Return all that decides what the compiler makes of an entry besides its kernel's text."""
+    kernel = entry.kernel
+    signature = [
+        (str(a.dtype), a.data_ptr() % 16 == 0)
+        if isinstance(a, torch.Tensor)
+        else (type(a).__name__, a == 1, isinstance(a, int) and a % 16 == 0, _is_wide(a))
+        for a in entry.arguments
+    ]
+    return str(
+        (signature, sorted((n, str(v)) for n, v in kernel.constants.items()), kernel.options)
+    )
+
+
+def _is_wide(value: Any) -> bool:
+    return isinstance(value, int) and not -(2**31) <= value < 2**31
 
 
 def _of_variant(
@@ -74,16 +99,36 @@ def _of_variant(
     for schedule, ending in SCHEDULES.items():
         given = _arguments(module, runtime, element_size, key, "block", 16)
         choices = runtime.Choices(schedule=schedule)
-        launch = _plan(module, runtime, given, target).launch(choices)
-        if not launch.steps[0].kernel.__name__.endswith(f"_{ending}"):
+        try:
+            launch = _plan(module, runtime, given, target).launch(choices)
+        except runtime.NoConfig:
+            continue  # the compiler took them all out
+        if not any(step.kernel.__name__.endswith(f"_{ending}") for step in launch.steps):
             continue  # a plan without this schedule takes another
         for at, space in enumerate(choices.spaces):
             for config in space:
                 chosen = (*choices.chosen[:at], config, *choices.chosen[at + 1 :])
                 width = config.values.get("TILE", 4096)
-                fitting = _arguments(module, runtime, element_size, key, schedule, width)
-                forced = runtime.Choices(chosen, schedule=schedule)
-                yield from _of_call(module, runtime, fitting, target, forced, element_size)
+                calls = [_arguments(module, runtime, element_size, key, schedule, width)]
+                if schedule == "block" and width > NARROW_ROW:
+                    calls.append(
+                        _arguments(module, runtime, element_size, key, schedule, NARROW_ROW)
+                    )
+                if schedule == "tiled":
+                    calls.append(_crossed(calls[0]))
+                for call in calls:
+                    forced = runtime.Choices(chosen, schedule=schedule)
+                    yield from _of_call(module, runtime, call, target, forced, element_size)
+
+
+def _crossed(given: planning.Arguments) -> planning.Arguments:
+    """Return the arguments with the first tensor of several dims transposed in memory."""
+    tensors = list(given.tensors)
+    for at, tensor in enumerate(tensors):
+        if tensor is not None and tensor.dim() > 1:
+            tensors[at] = tensor.mT.contiguous().mT
+            break
+    return planning.Arguments(tuple(tensors), given.params)
 
 
 def _of_call(
@@ -106,10 +151,8 @@ def _of_call(
     dtypes += tuple(layout.dtype for layout in plan.layouts)
     for kernel in call.kernels:
         arguments = (*kernel.tensors(tensors), *kernel.integers, *kernel.scalars(given.params))
-        config = (
-            " ".join(f"{k}={v}" for k, v in kernel.config.values.items()) if kernel.config else ""
-        )
-        name = f"{kernel.jit.__name__} {element_size} {config}".rstrip()
+        config = kernel.config.values if kernel.config else {}
+        name = entry_name(kernel.jit.__name__, element_size, config)
         yield Entry(name, kernel, arguments, dtypes)
 
 
@@ -134,7 +177,9 @@ def _arguments(
     chosen = dict(zip(op.specialize, key, strict=True))
     rows, columns = _dims(op)
     wide = schedule in ("loop", "split")
-    sizes = _sizes(op, rows, columns, WIDE_ROW if wide else width, 2 if schedule == "split" else 16)
+    width = WIDE_ROW if wide else width
+    outer = 16 if width >= 256 and schedule != "split" else 1  # rows are split along one dim alone
+    sizes = _sizes(op, rows, columns, width, outer, few=schedule == "split")
     tensors = tuple(
         None if chosen.get(operand.name) is False else _tensor(operand, sizes, element_size)
         for operand in op.inputs
@@ -143,39 +188,49 @@ def _arguments(
 
 
 def _dims(op: Any) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the dims that a plan goes over as rows and as columns, from its own questions."""
+    """Return the dims that a plan goes over as rows and as columns, from its own questions.
+
+    It asks for the axes of its rows, then for those of its columns. Of an elementwise plan, these
+    are groups of dims, and those of the first are its rows.
+    """
     plan = next(iter(op.variants.values())).plan
     asked: list[tuple[str, ...]] = []
-
-    class Asked(Exception):
-        """Ends a plan that has asked for its axes."""
 
     class Questions:
         def axes(self, dims: tuple[str, ...], limit: int, **_: bool) -> Any:
             asked.append(dims)
-            if len(asked) == 2:
-                raise Asked
-            return mock.MagicMock()
+            return mock.MagicMock(sizes=(2,) * limit, total=2)
 
-    with contextlib.suppress(Asked, AttributeError, TypeError):
+        def among(self, *_: str) -> "Questions":
+            return self
+
+    with contextlib.suppress(AttributeError, TypeError):  # it asks for more than axes
         plan(Questions())
-    return asked[0], asked[1] if len(asked) > 1 and asked[1] != asked[0] else ()
+    rows = asked[0]
+    columns = (dim for dims in asked[1:] for dim in dims)
+    return rows, tuple(dim for dim in dict.fromkeys(columns) if dim not in rows)
 
 
 def _sizes(
-    op: Any, rows: Sequence[str], columns: Sequence[str], width: int, row_size: int
+    op: Any, rows: Sequence[str], columns: Sequence[str], width: int, outer: int, *, few: bool
 ) -> dict[str, int]:
-    """Return a size for each dim: multiples of 16 wherever the spec leaves a choice."""
+    """Return a size for each dim: multiples of 16 wherever the spec leaves a choice.
+
+    Args:
+        width: of all columns together.
+        outer: of each dim of columns but the last.
+        few: whether there are only a few rows.
+    """
     sizes = dict(op.static_sizes)
     dims = {d for o in (*op.inputs, *op.outputs) for entry in o.dims for d in _names(entry)}
     lanes = list(columns) or [rows[-1]]
     for dim in lanes[:-1]:
-        sizes.setdefault(dim, 16 if width >= 256 else 1)
+        sizes.setdefault(dim, outer)
     used = math.prod(sizes[dim] for dim in lanes[:-1])
     sizes.setdefault(lanes[-1], max(1, width // used))
     free = [dim for dim in rows if dim not in sizes]
     for dim in free:
-        sizes[dim] = row_size if len(free) > 1 else row_size * 256
+        sizes[dim] = 2 if few else 16 if len(free) > 1 else 4096
     if not columns and len(rows) == 1:
         sizes[rows[0]] = 1 << 22
     for dim in dims - {"One"}:
@@ -204,32 +259,3 @@ def _param(param: Any, chosen: Mapping[str, Any], sizes: Mapping[str, int]) -> A
     if param.default is None:
         return 0.5 if param.kind == "float" else 5
     return param.default
-
-
-# ---- the source of a kernel ---------------------------------------------------------------------
-
-
-def _sources(function: Any) -> Iterator[str]:
-    """Yield the source of a jit function, of those it calls, and the constants that they read."""
-    seen: set[str] = set()
-    waiting = [function]
-    while waiting:
-        plain = _plain(waiting.pop())
-        name = f"{plain.__module__.rsplit('.', 1)[-1]}.{plain.__qualname__}"
-        if name in seen:
-            continue
-        seen.add(name)
-        yield inspect.getsource(plain)
-        for used in plain.__code__.co_names:
-            value = plain.__globals__.get(used)
-            if isinstance(value, (int, float, str, triton.language.constexpr)):
-                yield f"{used} = {value}"
-            elif hasattr(value, "fn") and callable(value):
-                waiting.append(value)
-
-
-def _plain(function: Any) -> Any:
-    """Return the Python function inside a jit or constexpr function."""
-    while hasattr(function, "fn"):
-        function = function.fn
-    return function

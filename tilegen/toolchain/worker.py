@@ -18,8 +18,9 @@ import torch
 import triton
 from triton.backends.compiler import GPUTarget
 
-from tilegen.toolchain.entries import Entry, entries
-from tilegen.toolchain.resources import ptx_statistics, usage
+from tilegen.records import kernel_hashes
+from tilegen.toolchain.entries import Entry, entries, point_of
+from tilegen.toolchain.resources import Usage, ptx_statistics, usage
 from tilegen.toolchain.subject import load_module
 
 _DTYPE_NAMES: Final = {
@@ -62,41 +63,40 @@ def compiled(entry: Entry, architecture: str) -> Any:
     return kernel.jit.warmup(*entry.arguments, grid=kernel.grid, **options)
 
 
-def key_of(entry: Entry, architecture: str) -> str:
-    """Return a hash of all that decides what the compiler makes of an entry."""
-    kernel = entry.kernel
-    signature = [
-        (str(a.dtype), a.data_ptr() % 16 == 0)
-        if isinstance(a, torch.Tensor)
-        else (type(a).__name__, a == 1, isinstance(a, int) and a % 16 == 0, _is_wide(a))
-        for a in entry.arguments
-    ]
-    constants = {name: str(value) for name, value in kernel.constants.items()}
-    parts = [entry.source(), signature, constants, kernel.options, architecture]
-    text = json.dumps([*parts, triton.__version__], default=str)
-    return hashlib.sha256(text.encode()).hexdigest()[:12]
+def key_of(points: Sequence[Entry], text_hash: str, architecture: str) -> str:
+    """Return the hash of a kernel's text, and that of all else that the compiler depends on."""
+    parts = [*map(point_of, points), architecture, triton.__version__]
+    return f"{text_hash}-{hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:8]}"
 
 
-def _is_wide(value: Any) -> bool:
-    return isinstance(value, int) and not -(2**31) <= value < 2**31
+Needs = dict[tuple[Any, str], dict[str, int]]
+"""What was compiled, by kernel and point: some kernels are the same for several configs."""
 
 
 def record(
-    entry: Entry, architecture: str, key: str, refused: Sequence[str], ptx: bool
+    points: Sequence[Entry], architecture: str, key: str, known: Needs, ptx: bool
 ) -> dict[str, Any]:
-    """Return the record of an entry: its resources, or why there are none."""
-    if refused:
-        return {"key": key, "rejected": f"{refused[0]} is not supported on {architecture}"}
-    try:
-        built = compiled(entry, architecture)
-        found = asdict(usage(built.asm, built.metadata.shared, architecture))
-    except Exception as error:
-        return {
-            "key": key,
-            "failed": f"{type(error).__name__}: {' '.join(str(error).split())}"[:200],
-        }
-    statistics = ptx_statistics(built.asm["ptx"]) if ptx and "ptx" in built.asm else {}
-    return {"key": key} | found | statistics
+    """Return the record of an entry: the most that a point of it needs, or what went wrong."""
+    found = []
+    for entry in points:
+        place = entry.kernel.jit, point_of(entry)
+        try:
+            if place not in known:
+                known[place] = needs(entry, architecture, ptx)
+        except Exception as error:
+            said = f"{type(error).__name__}: {' '.join(str(error).split())}"
+            return {"key": key, "failed": said[:200]}
+        found.append(known[place])
+    # The first point is the usual one: its instructions are counted, and the needs of all.
+    most = {name: max(point[name] for point in found) for name in Usage.__annotations__}
+    return {"key": key} | found[0] | most
+
+
+def needs(entry: Entry, architecture: str, ptx: bool) -> dict[str, int]:
+    """Return what a kernel needs, and on request what its PTX counts."""
+    built = compiled(entry, architecture)
+    found = asdict(usage(built.asm, built.metadata.shared, architecture))
+    return found | (ptx_statistics(built.asm["ptx"]) if ptx and "ptx" in built.asm else {})
 
 
 def records(
@@ -111,20 +111,29 @@ def records(
         raise LookupError(
             f"{folder} is not built for {architecture}: build it with such a --target"
         )
+    files = (folder / f"{name}.py" for name in (request["op"], "_runtime"))
+    hashes = kernel_hashes(*(file.read_text(encoding="utf-8") for file in files))
     known = request["known"]
     activate(architecture)
-    sizes = request.get("element_sizes") or element_sizes(module, architecture)
-    for entry in entries(module, runtime, target, sizes):
+    needed: Needs = {}
+    there = element_sizes(module, architecture)
+    sizes = [size for size in there if size in request.get("element_sizes", there)]
+    for points in entries(module, runtime, target, sizes):
+        name, kernel = points[0].name, points[0].kernel.jit.__name__
         wanted = request.get("only")
-        if wanted and entry.name not in wanted:
+        if wanted and name not in wanted:
             continue
-        key = key_of(entry, architecture)
-        if key in known.get(entry.name, ()) and not request.get("ptx"):
-            yield entry.name, None
+        key = key_of(points, hashes[kernel], architecture)
+        if key in known.get(name, ()) and not request.get("ptx"):
+            yield name, None
             continue
-        names = [_DTYPE_NAMES.get(dtype, str(dtype)) for dtype in entry.dtypes]
-        refused = [name for name in names if name not in request["dtypes"]]
-        yield entry.name, record(entry, architecture, key, refused, request.get("ptx", False))
+        names = [_DTYPE_NAMES.get(dtype, str(dtype)) for dtype in points[0].dtypes]
+        refused = [dtype for dtype in names if dtype not in request["dtypes"]]
+        if refused:
+            said = f"{refused[0]} is not supported on {architecture}"
+            yield name, {"key": key, "rejected": said}
+            continue
+        yield name, record(points, architecture, key, needed, request.get("ptx", False))
 
 
 def element_sizes(module: Any, architecture: str) -> list[int]:

@@ -1,0 +1,31 @@
+"""The tables of configs of a module, which change with what the compiler said of its kernels."""
+
+import re
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+from typing import Final
+
+import jinja2
+
+from tilegen.paths import template_folder
+from tilegen.render.environment import environment
+from tilegen.schedule.space import Space
+
+#: From the first row of the first table to the first kernel of a formatted module.
+_TABLES: Final = re.compile(r"^_[A-Z]+_1 = .*?(?=^@triton\.jit$)", re.MULTILINE | re.DOTALL)
+
+
+def render_tables(spaces: Sequence[Space]) -> str:
+    """The tables of an op, before they are formatted."""
+    return _template(template_folder()).render(spaces=spaces)
+
+
+@cache
+def _template(folder: Path) -> jinja2.Template:
+    return environment(folder).get_template("tables.py.jinja")
+
+
+def with_tables(module: str, tables: str) -> str:
+    """A formatted module with other tables, formatted as well."""
+    return _TABLES.sub(lambda _: tables.rstrip("\n") + "\n\n\n", module, count=1)

@@ -1,0 +1,154 @@
+"""What the records of the compiler say of a config: nothing, that it fits, or why it must go.
+
+A config is launched with several kernels: those of all variants of an op, and both of a split. Its
+proof is the worst of theirs.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from tilegen.families.program import Program
+from tilegen.records import Records, entry_name, holds
+from tilegen.schedule.search import Key, Values
+
+#: The version of Triton whose numbers count. Another version can only take a config out.
+REFERENCE: Final = "3.6"
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """What one version of Triton said of a config: the worst of its kernels.
+
+    Attributes:
+        shared: bytes of shared memory of a program.
+        registers: of a thread.
+        spill: bytes of a thread.
+        fault: why the config must go; empty if it may stay.
+        rejected: why no call can get here: the GPU lacks a dtype.
+        fastest: it was measured the fastest of its table.
+        complete: all kernels have records that hold.
+    """
+
+    shared: int = 0
+    registers: int = 0
+    spill: int = 0
+    fault: str = ""
+    rejected: str = ""
+    fastest: bool = False
+    complete: bool = True
+
+    @property
+    def spills(self) -> bool:
+        """Whether others go before it."""
+        return self.spill > 0 and not self.fastest
+
+
+#: Of a config without records.
+UNPROVEN: Final = Said(complete=False)
+
+
+@dataclass(frozen=True, eq=False)
+class Proofs:
+    """The records of one op that hold; compared by identity.
+
+    Attributes:
+        stored: by architecture class, then by Triton version: records by entry.
+        kernels: by table ("block"; "loop" counts splits in), the kernels launched with its configs.
+    """
+
+    stored: Mapping[str, Mapping[str, Mapping[str, Mapping[str, Any]]]] = field(
+        default_factory=dict
+    )
+    kernels: Mapping[str, Sequence[str]] = field(default_factory=dict)
+
+    def of(self, kind: str, key: Key, values: Values) -> Said:
+        """What counts: the reference compiler's numbers, or else the newest's; any one's fault."""
+        found = self.by_version(kind, key, values)
+        for said in found.values():
+            if said.fault:
+                return said
+        whole = [version for version, said in found.items() if said.complete]
+        best = [version for version in whole if version.startswith(f"{REFERENCE}.")] or whole
+        return found[best[-1]] if best else UNPROVEN
+
+    def by_version(self, kind: str, key: Key, values: Values) -> dict[str, Said]:
+        """What each version of Triton that has a record said, the newest last."""
+        versions = self.stored.get(key.target.architecture)
+        if not versions:
+            return {}
+        given = dict(values)
+        names = [entry_name(name, key.size, given) for name in self.kernels.get(kind, ())]
+        found = {}
+        for version, records in versions.items():
+            own = [records.get(name) for name in names]
+            if any(own):
+                found[version] = _worst(version, names, own, key.target.shared_per_program)
+        return found
+
+
+def _worst(
+    version: str, names: Sequence[str], records: Sequence[Mapping[str, Any] | None], most: int
+) -> Said:
+    """The worst of the kernels of a config."""
+    known = [record for record in records if record]
+    shared = max(record.get("shared", 0) for record in known)
+    failures = [
+        f"{name.split()[0]} does not compile: {record['failed']}"
+        for name, record in zip(names, records, strict=True)
+        if record and "failed" in record
+    ]
+    if shared > most:
+        failures.append(f"{shared} B shared of at most {most}")
+    return Said(
+        shared,
+        max(record.get("registers", 0) for record in known),
+        max(record.get("spill", 0) for record in known),
+        f"Triton {version}: {failures[0]}" if failures else "",
+        next((record["rejected"] for record in known if "rejected" in record), ""),
+        any(record.get("fastest") for record in known),
+        len(known) == len(records),
+    )
+
+
+def proofs(
+    op: str,
+    programs: Sequence[Program],
+    stored: Mapping[str, Records],
+    hashes: Mapping[str, str],
+) -> Proofs:
+    """The records of an op that still hold.
+
+    Args:
+        op: its name.
+        programs: of its variants.
+        stored: by architecture class, all records of a folder.
+        hashes: of its kernels, by `tilegen.records.kernel_hashes`.
+    """
+    kernels: dict[str, dict[str, None]] = {}
+    for program in programs:
+        for schedule in program.schedules:
+            kind = "loop" if schedule.kind == "split" else schedule.kind
+            names = kernels.setdefault(kind, {})
+            names |= dict.fromkeys(kernel.name for kernel in schedule.kernels)
+    holding = {
+        architecture: {
+            version: dict(_holding(of_version.get(op, {}), hashes))
+            for version, of_version in sorted(records.items(), key=lambda pair: _number(pair[0]))
+        }
+        for architecture, records in stored.items()
+    }
+    return Proofs(holding, {kind: tuple(names) for kind, names in kernels.items()})
+
+
+def _holding(
+    records: Mapping[str, Mapping[str, Any]], hashes: Mapping[str, str]
+) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    for name, record in records.items():
+        if holds(record, hashes.get(name.split(" ", 1)[0])):
+            yield name, record
+
+
+def _number(version: str) -> list[int]:
+    """The order of versions: 3.10.0 after 3.9.0."""
+    return [int(part) for part in version.split("+")[0].split(".") if part.isdecimal()]
