@@ -82,8 +82,10 @@ def main_compile(
         for architecture, target in by_architecture.items()
         for size in ELEMENT_SIZES
     ]
+    for of_architecture in stored.values():
+        _forget(out, of_architecture)
     summary = Summary()
-    answered: dict[tuple[str, str, str], dict[str, Any]] = {}
+    changed: set[str] = set()
     done = 0
     for asked, found, end in _answers(out, requests, jobs, python):
         done += 1
@@ -92,14 +94,12 @@ def main_compile(
         if "error" in end:
             summary.errors.append(f"{op} for {architecture}: {end['error']}")
             continue
-        answered.setdefault((architecture, end["triton"], op), {}).update(found)
-    for (architecture, version, op), found in sorted(answered.items()):
-        of_version = stored[architecture].setdefault(version, {})
+        of_version = stored[architecture].setdefault(end["triton"], {})
         of_version[op] = _settle(of_version.get(op, {}), found, summary, architecture)
-    for architecture, found_records in stored.items():
-        _forget(out, found_records)
-        if records.write(out, architecture, found_records):
-            summary.written.append(f"{records.FOLDER}/{architecture}.json")
+        # What is done is kept, should the rest take too long.
+        if records.write(out, architecture, stored[architecture]):
+            changed.add(architecture)
+    summary.written += [f"{records.FOLDER}/{name}.json" for name in stored if name in changed]
     return summary
 
 
