@@ -478,7 +478,6 @@ class Operand:
         kind: "float" (any floating dtype), "int" (any integer dtype) or "bool".
         dtypes: the only dtypes accepted, where the spec pins them.
         optional: may be None, which is another variant.
-        gathered: read through an index, so ``out`` may never alias it.
     """
 
     name: str
@@ -486,7 +485,6 @@ class Operand:
     kind: str = "float"
     dtypes: tuple[torch.dtype, ...] | None = None
     optional: bool = False
-    gathered: bool = False
 
 
 @dataclass(frozen=True)
@@ -1123,7 +1121,7 @@ def _check_pair(op: "Op", tensors: Tensors, before: int, at: int) -> None:
         out.stride(),
         out.dtype,
     )
-    if operand.gathered or operand.name not in op.inplace:
+    if operand.name not in op.inplace:
         raise ValueError(
             f"{op.name}: out for {name} shares memory with {operand.name}, which is still read "
             f"when {name} is written"
@@ -1280,14 +1278,6 @@ class Call:
         """Return whether the plan uses a schedule that fits: the preferred or the forced one."""
         forced = self._choices.schedule
         return preferred if forced is None else forced == schedule
-
-    def present(self, name: str) -> bool:
-        """Return whether an optional tensor was passed."""
-        return name in self._strides
-
-    def dtype(self, name: str) -> torch.dtype:
-        """Return the dtype of an input."""
-        return self._dtypes[name]
 
     def stride(self, name: str, dim: str) -> int:
         """Return the stride of a tensor along ``dim`` in elements, 0 if it lacks the dim.

@@ -124,9 +124,7 @@ def test_what_a_call_tells(planned, runtime):
     def plan(call):
         assert call.sizes == {"M": 10, "G": 6, "R": 4}
         assert (call.stride("x", "G"), call.stride("x", "R"), call.stride("w", "R")) == (4, 1, 0)
-        assert call.present("x")
-        assert not call.present("mask")
-        assert call.dtype("x") == torch.bfloat16
+        assert call.float == torch.float32
         assert call.element_size == 4
         assert call.target is runtime.TARGETS[0]
         assert call.stride("x", "M") == 24

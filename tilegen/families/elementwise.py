@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from tilegen import errors
-from tilegen.families.layout import Group, Layout, joined, membership, positional
-from tilegen.families.lower import Comments, LineOf, Lowering, Names
-from tilegen.families.names import taken
+from tilegen.families.layout import Group, Layout, joined, membership, positional, walked
+from tilegen.families.lower import Comments, LineOf, Lowering
+from tilegen.families.names import Names, taken
 from tilegen.families.program import (
     Argument,
     Kernel,
@@ -56,9 +56,7 @@ def plan(graph: Graph, suffix: str, line_of: LineOf) -> Program:
             raise errors.FamilyMismatch(
                 f"{node.attrs['monoid']}() in an elementwise op", node.span, "use @rowwise"
             )
-    found = {dim for node in graph.nodes for dim in node.dims}
-    stacked = {node.attrs["dim"] for node in graph.nodes if node.op == "stack"}
-    dims = graph.ordered(found - stacked)
+    dims = walked(graph)
     make = _Maker(graph, f"_{graph.name}{suffix}", dims, line_of)
     groups = joined(membership(graph, dims), MOST_AXES)
     schedules = [make.flat()] if _all_alike(graph, dims) else []

@@ -227,6 +227,13 @@ def joined(
     return ((first, True), *((dims, False) for dims in groups[surplus + 1 :]))
 
 
+def walked(graph: Graph) -> tuple[str, ...]:
+    """The dimensions that a kernel walks over: all but those that `stack` takes apart."""
+    found = {dim for node in graph.nodes for dim in node.dims}
+    stacked = {node.attrs["dim"] for node in graph.nodes if node.op == "stack"}
+    return graph.ordered(found - stacked)
+
+
 def positional(graph: Graph) -> bool:
     """Whether values depend on the row-major position of elements, so that axes keep their order."""
     return any(

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from tilegen.analysis.padding import padding
 from tilegen.families import online
 from tilegen.families.layout import Layout, output_places
-from tilegen.families.names import RESERVED
+from tilegen.families.names import RESERVED, Names
 from tilegen.families.program import Statement
 from tilegen.ir import types
 from tilegen.ir.graph import Graph, Node, Output, Span, topological
@@ -23,21 +23,6 @@ WISHES = {"exp": "exps", "and": "valid", "uniform": "uniforms", "cast": "rounded
 
 #: Gives the source line of a span.
 LineOf = Callable[[Span], str]
-
-
-@dataclass
-class Names:
-    """Hands out names that no argument, helper or other variable of the kernel has."""
-
-    taken: set[str]
-
-    def __call__(self, wish: str) -> str:
-        """A free name, as near to the wish as may be."""
-        name, count = wish, 2
-        while name in self.taken:
-            name, count = f"{wish}_{count}", count + 1
-        self.taken.add(name)
-        return name
 
 
 @dataclass

@@ -1,4 +1,6 @@
-"""Names that a kernel's variables must leave alone."""
+"""Names of a kernel's variables, and those that they must leave alone."""
+
+from dataclasses import dataclass
 
 from tilegen.ir.graph import Graph
 
@@ -145,3 +147,18 @@ def taken(graph: Graph) -> set[str]:
     names = set(RESERVED) | set(graph.dims)
     names |= {param.name for param in graph.params}
     return names
+
+
+@dataclass
+class Names:
+    """Hands out names that no argument, helper or other variable of the kernel has."""
+
+    taken: set[str]
+
+    def __call__(self, wish: str) -> str:
+        """A free name, as near to the wish as may be."""
+        name, count = wish, 2
+        while name in self.taken:
+            name, count = f"{wish}_{count}", count + 1
+        self.taken.add(name)
+        return name

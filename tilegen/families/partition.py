@@ -10,8 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from tilegen import errors
-from tilegen.families.lower import Names
-from tilegen.families.names import taken
+from tilegen.families.names import Names, taken
 from tilegen.ir import types
 from tilegen.ir.build import Builder
 from tilegen.ir.graph import Graph, Node, Operand, Output, topological

@@ -10,9 +10,9 @@ from dataclasses import replace
 
 from tilegen.analysis.padding import choose_others
 from tilegen.families import online, sweeps
-from tilegen.families.layout import Group, Layout, joined, membership
-from tilegen.families.lower import Comments, LineOf, Lowering, Names
-from tilegen.families.names import taken
+from tilegen.families.layout import Group, Layout, joined, membership, walked
+from tilegen.families.lower import Comments, LineOf, Lowering
+from tilegen.families.names import Names, taken
 from tilegen.families.program import (
     Argument,
     Kernel,
@@ -50,7 +50,7 @@ def plan(graph: Graph, suffix: str, line_of: LineOf) -> Program:
     """The kernels of a graph whose reductions are all over the same dimensions."""
     reduced = {dim for n in graph.nodes if n.op == "reduce" for dim in n.attrs["over"]}
     columns = graph.ordered(reduced)
-    rows = tuple(dim for dim in _iterated(graph) if dim not in columns)
+    rows = tuple(dim for dim in walked(graph) if dim not in columns)
     make = _Maker(graph, suffix, rows, columns, line_of)
     looped = _looped(_two_passes(graph))
     levels = sweeps.levels(looped)
@@ -62,13 +62,6 @@ def plan(graph: Graph, suffix: str, line_of: LineOf) -> Program:
         return make.program(f"{depth} reductions depend on one another")
     single = _looped(graph)
     return make.program("", looped, single)
-
-
-def _iterated(graph: Graph) -> tuple[str, ...]:
-    """The dimensions that a kernel walks over."""
-    found = {dim for node in graph.nodes for dim in node.dims}
-    stacked = {node.attrs["dim"] for node in graph.nodes if node.op == "stack"}
-    return graph.ordered(found - stacked)
 
 
 def _two_passes(graph: Graph) -> Graph:

@@ -7,8 +7,6 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import jinja2
-
 from tilegen.analysis.facts import facts
 from tilegen.paths import template_folder
 from tilegen.render.context import RenderedVariant, module_context
@@ -38,7 +36,7 @@ def render_module(
         "template_hash": template_hash(folder),
         "facts": facts(variants[0].programs, traced.variants[0].graph, targets),
     }
-    text = _environment(folder).get_template("module.py.jinja").render(context)
+    text = environment(folder).get_template("module.py.jinja").render(context)
     return _import_names(text, folder)
 
 
@@ -52,11 +50,6 @@ def template_hash(folder: Path) -> str:
     """A hash over all templates."""
     files = sorted(folder.rglob("*.jinja"))
     return short_hash("\0".join(f"{f.relative_to(folder)}\0{f.read_text()}" for f in files))
-
-
-@cache
-def _environment(folder: Path) -> jinja2.Environment:
-    return environment(folder)
 
 
 def _import_names(text: str, folder: Path) -> str:

@@ -6,14 +6,13 @@ they become one sorted block.
 """
 
 import ast
-import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined, is_undefined
+from tilegen.render.environment import environment
 
 PARTS: Final = (
     "targets",
@@ -56,16 +55,9 @@ def render_runtime(targets: Sequence[Mapping[str, Any]], templates: Path) -> str
     Raises:
         jinja2.UndefinedError: a row lacks a key.
     """
-    environment = Environment(
-        loader=FileSystemLoader(templates / "runtime"),
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-    )
-    environment.filters["literal"] = _literal
+    known = environment(templates)
     facts = {"targets": targets, "model": cost_model()}
-    texts = [environment.get_template(f"{part}.py.jinja").render(facts) for part in PARTS]
+    texts = [known.get_template(f"runtime/{part}.py.jinja").render(facts) for part in PARTS]
     parts = [_split(text) for text in texts]
     imports = [statement for _, statements, _ in parts for statement in statements]
     head = parts[0][0] + "\n\n" + _import_block(imports)
@@ -76,23 +68,6 @@ def render_runtime(targets: Sequence[Mapping[str, Any]], templates: Path) -> str
 def cost_model() -> str:
     """The predicted times as the search ranks by them: one source for both."""
     return _split(MODEL.read_text(encoding="utf-8"))[2]
-
-
-def _literal(value: object) -> str:
-    """Return a Python literal on one line: floats as 4.27e12, integers as 65_536."""
-    if is_undefined(value):
-        return str(value)  # raises, and names the key
-    if isinstance(value, str):
-        return json.dumps(value)
-    if isinstance(value, Mapping):
-        return f"{{{', '.join(f'{_literal(key)}: {_literal(value[key])}' for key in value)}}}"
-    if isinstance(value, tuple):
-        items = ", ".join(map(_literal, value))
-        return f"({items},)" if len(value) == 1 else f"({items})"
-    if isinstance(value, float) and abs(value) >= 1e6:
-        mantissa, exponent = f"{value:.9e}".split("e")
-        return f"{mantissa.rstrip('0').rstrip('.')}e{int(exponent)}"
-    return f"{value:_}" if isinstance(value, int) and value >= 10_000 else repr(value)
 
 
 def _split(text: str) -> tuple[str, list[ast.Import | ast.ImportFrom], str]:

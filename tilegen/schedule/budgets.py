@@ -12,6 +12,7 @@ from functools import cache
 
 import sympy
 
+from tilegen.analysis.statements import VECTOR_BYTES
 from tilegen.schedule.demand import Demand
 from tilegen.schedule.predict import (
     MOST_REGISTERS,
@@ -22,8 +23,6 @@ from tilegen.schedule.predict import (
 from tilegen.targets import Target
 
 T, W, S, R, H, B, A = sympy.symbols("T W S R H B A", positive=True)
-
-VECTOR_BYTES = 16
 
 #: What a thread needs: its own registers, and what it holds of the tile.
 REGISTERS = OWN_REGISTERS + T / (W * S) * SPARE * H

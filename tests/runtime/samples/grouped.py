@@ -63,7 +63,6 @@ def _plan(has_bias, mode, drop):
     def plan(call: Call) -> Launch:
         rows = call.axes(("M",), limit=1)
         total = call.sizes["G"] * call.sizes["R"]
-        wide = torch.float64 if call.dtype("x") == torch.float64 else torch.float32
         block = {"BLOCK": next_power_of_2(total)}
         return Launch(
             Step(
@@ -94,7 +93,7 @@ def _plan(has_bias, mode, drop):
                 ),
                 constants=block,
             ),
-            workspaces={"wide": ((rows.total, total), wide)},
+            workspaces={"wide": ((rows.total, total), call.float)},
         )
 
     return plan
