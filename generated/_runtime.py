@@ -2751,6 +2751,19 @@ def below(position, size, EVEN: tl.constexpr):
         return position < size
 
 
+@triton.jit
+def lowest_padded(x, mask, FLOAT: tl.constexpr):
+    """Return what was loaded as FLOAT, with -inf where masked.
+
+    A load does so itself with `other`, except for fp8: to that Triton casts -inf as the lowest
+    finite value, which a row may hold too.
+    """
+    if x.dtype.is_fp8():
+        return tl.where(mask, x.to(FLOAT), float("-inf"))
+    else:
+        return x.to(FLOAT)
+
+
 # --- Exponentials
 
 
@@ -2794,25 +2807,73 @@ def logsumexp_end(top, total):
 
 
 @triton.jit
-def moments_step(shift, total, squares, count, x, valid, held, begins):
+def _add_pairs(a, b, other_a, other_b):
+    return a + other_a, b + other_b
+
+
+@triton.jit
+def _sum_pairs(a, b, axis: tl.constexpr):
+    """Sum two blocks over ``axis``, which stays with size 1: one pass through shared memory."""
+    if _INTERPRETED:
+        return tl.sum(a, axis, keep_dims=True), tl.sum(b, axis, keep_dims=True)
+    else:
+        return tl.reduce((a, b), axis, _add_pairs, keep_dims=True)
+
+
+@triton.jit
+def deviations(centred, AXES: tl.constexpr):
+    """Return the sums of values and of their squares over axes 1 to ``AXES``."""
+    rest, squares = _sum_pairs(centred, centred * centred, AXES)
+    if AXES == 2:
+        rest, squares = _sum_pairs(rest, squares, 1)
+    return rest, squares
+
+
+@triton.jit
+def deviations_step(rest, squares, centred):
+    """Take a block into sums of values and of their squares."""
+    rest += tl.sum(centred, axis=1, keep_dims=True)
+    return rest, squares + tl.sum(centred * centred, axis=1, keep_dims=True)
+
+
+@triton.jit
+def deviations_end(rest, squares):
+    """Join the states of all lanes."""
+    return _sum_pairs(rest, squares, 0)
+
+
+@triton.jit
+def lane_means(x, valid, EVEN: tl.constexpr):
+    """Return the mean of each lane of a block; 0 if it has none."""
+    if EVEN:
+        return tl.sum(x, axis=1, keep_dims=True) / x.shape[1]
+    else:
+        held = tl.sum(tl.where(valid, x * 0.0 + 1.0, 0.0), axis=1, keep_dims=True)
+        return tl.sum(tl.where(valid, x, 0.0), axis=1, keep_dims=True) / tl.maximum(held, 1.0)
+
+
+@triton.jit
+def moments_step(total, squares, count, x, shift, valid, EVEN: tl.constexpr):
     """Take a block into sums of x - shift and of its square.
 
     The shift of a lane is the mean of its first block. What cancels in the end is then at most
     as many times larger than the lane's own spread as the lane has blocks (Chan et al., 1983).
     """
-    if begins:
-        shift = tl.sum(x * valid, axis=1, keep_dims=True) / tl.maximum(held, 1)
-    distance = tl.where(valid, x - shift, 0.0)
+    if EVEN:
+        distance = x - shift
+        count += x.shape[1]
+    else:
+        distance = tl.where(valid, x - shift, 0.0)
+        count += tl.sum(tl.where(valid, distance * 0.0 + 1.0, 0.0), axis=1, keep_dims=True)
     total += tl.sum(distance, axis=1, keep_dims=True)
-    squares += tl.sum(distance * distance, axis=1, keep_dims=True)
-    return shift, total, squares, count + held
+    return total, squares + tl.sum(distance * distance, axis=1, keep_dims=True), count
 
 
 @triton.jit
 def moments_end(shift, total, squares, count):
     """Return mean, sum of squared distances from it, and count of all lanes together."""
     average = total / tl.maximum(count, 1.0)
-    return moments_join(shift + average, squares - total * average, count)
+    return moments_join(shift + average, maximum(squares - total * average, 0.0), count)
 
 
 @triton.jit
@@ -2830,6 +2891,8 @@ def moments_join(mean, spread, count):
     if _INTERPRETED:
         total = tl.sum(count, axis=0, keep_dims=True)
         row_mean = tl.sum(mean * count, axis=0, keep_dims=True) / tl.maximum(total, 1.0)
+        rest = tl.sum((mean - row_mean) * count, axis=0, keep_dims=True)
+        row_mean += rest / tl.maximum(total, 1.0)
         distance = mean - row_mean
         inner = spread + count * distance * distance
         return row_mean, tl.sum(inner, axis=0, keep_dims=True), total

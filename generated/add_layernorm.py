@@ -2,11 +2,11 @@
 
 y normalises the unrounded sum; h is that sum as it is stored, rounded.
 
-Built by tilegen 0.1.0 from specs/add_layernorm.py (spec f5dda980, templates a2e3986c).
+Built by tilegen 0.1.0 from specs/add_layernorm.py (spec f5dda980, templates 36c1c5d6).
 Rebuild with `tilegen build`; edits are overwritten.
 
 Traffic: 4*M*N*e + N*e bytes (e: bytes of an element)
-Work: 8*M*N + 4*M flops, 3*M of them exponentials, roots and quotients
+Work: 8*M*N + 9*M flops, 4*M of them exponentials, roots and quotients
 Bound: memory on every target
 Eager PyTorch: 8 kernels, 2.8 times the bytes
 """
@@ -30,8 +30,11 @@ from ._runtime import (
     block_cost,
     by_class,
     cdiv,
+    deviations,
+    lane_means,
     least,
     loop_cost,
+    maximum,
     moments_end,
     moments_join,
     moments_step,
@@ -88,40 +91,40 @@ BLOCK_CONFIGS = by_class(
 _LOOP_1 = (
     Config(TILE=2048, num_warps=4),  # at most 2048 B shared
     Config(TILE=2048, num_warps=8),  # at most 2048 B shared
-    Config(TILE=4096, num_warps=4),  # at most 4096 B shared
     Config(TILE=8192, num_warps=4),  # at most 8192 B shared
     Config(TILE=8192, num_warps=8),  # at most 8192 B shared
+    Config(TILE=8192, num_warps=16),  # at most 8192 B shared
     Config(TILE=16384, num_warps=32),  # at most 16384 B shared
 )
 _LOOP_2 = (
     Config(TILE=2048, num_warps=4),  # at most 8192 B shared
     Config(TILE=2048, num_warps=8),  # at most 8192 B shared
     Config(TILE=2048, num_warps=16),  # at most 8192 B shared
-    Config(TILE=2048, num_warps=32),  # at most 8192 B shared
     Config(TILE=4096, num_warps=8),  # at most 16384 B shared
+    Config(TILE=4096, num_warps=16),  # at most 16384 B shared
     Config(TILE=8192, num_warps=32),  # at most 32768 B shared
 )
 _LOOP_3 = (
     Config(TILE=2048, num_warps=4),  # at most 512 B shared
     Config(TILE=4096, num_warps=4),  # at most 1024 B shared
     Config(TILE=8192, num_warps=8),  # at most 2048 B shared
-    Config(TILE=16384, num_warps=4),  # at most 4096 B shared
     Config(TILE=16384, num_warps=8),  # at most 4096 B shared
+    Config(TILE=16384, num_warps=16),  # at most 4096 B shared
     Config(TILE=32768, num_warps=16),  # at most 8192 B shared
 )
 _LOOP_4 = (
     Config(TILE=2048, num_warps=4),  # at most 2048 B shared
     Config(TILE=4096, num_warps=4),  # at most 4096 B shared
-    Config(TILE=4096, num_warps=8),  # at most 4096 B shared
     Config(TILE=8192, num_warps=16),  # at most 8192 B shared
     Config(TILE=16384, num_warps=8),  # at most 16384 B shared
+    Config(TILE=16384, num_warps=16),  # at most 16384 B shared
     Config(TILE=32768, num_warps=16),  # at most 32768 B shared
 )
 _LOOP_5 = (
     Config(TILE=2048, num_warps=4),  # at most 8192 B shared
     Config(TILE=2048, num_warps=8),  # at most 8192 B shared
     Config(TILE=2048, num_warps=16),  # at most 8192 B shared
-    Config(TILE=4096, num_warps=4),  # at most 16384 B shared
+    Config(TILE=8192, num_warps=8),  # at most 32768 B shared
     Config(TILE=8192, num_warps=16),  # at most 32768 B shared
     Config(TILE=16384, num_warps=16),  # at most 65536 B shared
 )
@@ -204,11 +207,14 @@ def _add_layernorm_block(
     h = x + residual
     # y = (h - mean(h)) * rstd * weight
     row_sum = tl.sum(h, axis=1, keep_dims=True)
-    row_mean = row_sum / N
-    centred = h - row_mean
-    row_sum_2 = tl.sum(tl.where(in_cols, centred * centred, 0.0), axis=1, keep_dims=True)
+    rough_mean = row_sum / N
+    centred = h - rough_mean
+    row_rest, row_squares = deviations(tl.where(in_cols, centred, 0.0), 1)
+    shift = row_rest / N
+    row_mean = rough_mean + shift
+    row_spread = maximum(row_squares - row_rest * shift, 0.0)
     # rstd = rsqrt(variance(h) + eps)
-    rstd = tl.rsqrt(row_sum_2 / N + eps)
+    rstd = tl.rsqrt(row_spread / N + eps)
     y = (h - row_mean) * rstd * weight.to(FLOAT)
     tl.store(y_rows + cols * y_col, narrow(y, y_ptr.dtype.element_ty), mask=in_rows & in_cols)
     tl.store(h_rows + cols * h_col, narrow(h, h_ptr.dtype.element_ty), mask=in_rows & in_cols)
@@ -249,7 +255,7 @@ def _add_layernorm_loop(
     INT: tl.constexpr,
     FLOAT: tl.constexpr,
 ):
-    """A program goes over one row 3 times, block by block."""
+    """A program goes over one row twice, block by block."""
     rows = tl.program_id(0).to(INT) + tl.arange(0, 1)[:, None]
     lane = (tl.arange(0, LANES)[:, None] * VECTOR + tl.arange(0, VECTOR)[None, :]).to(INT)
     row_2 = rows % ROWS_2
@@ -265,29 +271,20 @@ def _add_layernorm_loop(
     eps = scalar(eps, FLOAT)
 
     total = tl.full((LANES, 1), 0.0, FLOAT)
-    for start in range(0, N, LANES * VECTOR):
-        cols = start + lane
-        in_cols = below(cols, N, EVEN)
+    squares = tl.full((LANES, 1), 0.0, FLOAT)
+    count = tl.full((LANES, 1), 0.0, FLOAT)
+    cols = lane
+    in_cols = below(cols, N, EVEN)
+    x = tl.load(x_rows + cols * x_col, mask=in_cols, other=0.0, eviction_policy="evict_last").to(
+        FLOAT
+    )
+    residual = tl.load(
+        residual_rows + cols * residual_col, mask=in_cols, other=0.0, eviction_policy="evict_last"
+    ).to(FLOAT)
+    # h = x + residual
+    h = x + residual
+    shift = lane_means(h, in_cols, EVEN)
 
-        x = tl.load(
-            x_rows + cols * x_col, mask=in_cols, other=0.0, eviction_policy="evict_last"
-        ).to(FLOAT)
-        residual = tl.load(
-            residual_rows + cols * residual_col,
-            mask=in_cols,
-            other=0.0,
-            eviction_policy="evict_last",
-        ).to(FLOAT)
-        # h = x + residual
-        h = x + residual
-        # y = (h - mean(h)) * rstd * weight
-        total = total + tl.sum(h, axis=1, keep_dims=True)
-
-    row_sum = tl.sum(total, axis=0, keep_dims=True)
-
-    row_mean = row_sum / N
-
-    total_2 = tl.full((LANES, 1), 0.0, FLOAT)
     for start in range(0, N, LANES * VECTOR):
         cols = start + lane
         in_cols = below(cols, N, EVEN)
@@ -302,15 +299,13 @@ def _add_layernorm_loop(
             eviction_policy="evict_last",
         ).to(FLOAT)
         h = x + residual
-        centred = h - row_mean
-        total_2 = total_2 + tl.sum(
-            tl.where(in_cols, centred * centred, 0.0), axis=1, keep_dims=True
-        )
+        # y = (h - mean(h)) * rstd * weight
+        total, squares, count = moments_step(total, squares, count, h, shift, in_cols, EVEN)
 
-    row_sum_2 = tl.sum(total_2, axis=0, keep_dims=True)
+    row_mean, row_spread, row_count = moments_end(shift, total, squares, count)
 
     # rstd = rsqrt(variance(h) + eps)
-    rstd = tl.rsqrt(row_sum_2 / N + eps)
+    rstd = tl.rsqrt(row_spread / N + eps)
 
     for start in range(0, N, LANES * VECTOR):
         cols = start + lane
@@ -384,26 +379,26 @@ def _add_layernorm_partial(
         residual_ptr + row_0 * residual_row_0 + row_1 * residual_row_1 + row_2 * residual_row_2
     )
 
-    shift = tl.full((LANES, 1), 0.0, FLOAT)
     total = tl.full((LANES, 1), 0.0, FLOAT)
     squares = tl.full((LANES, 1), 0.0, FLOAT)
     count = tl.full((LANES, 1), 0.0, FLOAT)
+    cols = split * CHUNK + lane
+    in_cols = below(cols, stop, EVEN)
+    x = tl.load(x_rows + cols * x_col, mask=in_cols, other=0.0).to(FLOAT)
+    residual = tl.load(residual_rows + cols * residual_col, mask=in_cols, other=0.0).to(FLOAT)
+    # h = x + residual
+    h = x + residual
+    shift = lane_means(h, in_cols, EVEN)
+
     for start in range(split * CHUNK, stop, LANES * VECTOR):
         cols = start + lane
         in_cols = below(cols, stop, EVEN)
-        held = tl.minimum(
-            tl.maximum(stop - start - tl.arange(0, LANES)[:, None] * VECTOR, 0), VECTOR
-        )
-        begins = start == split * CHUNK
 
         x = tl.load(x_rows + cols * x_col, mask=in_cols, other=0.0).to(FLOAT)
         residual = tl.load(residual_rows + cols * residual_col, mask=in_cols, other=0.0).to(FLOAT)
-        # h = x + residual
         h = x + residual
         # y = (h - mean(h)) * rstd * weight
-        shift, total, squares, count = moments_step(
-            shift, total, squares, count, h, in_cols, held, begins
-        )
+        total, squares, count = moments_step(total, squares, count, h, shift, in_cols, EVEN)
 
     row_mean, row_spread, row_count = moments_end(shift, total, squares, count)
     tl.store(partial_mean_ptr + rows * SPLITS + split, row_mean)
@@ -576,11 +571,14 @@ def _add_layernorm_bias_block(
     h = x + residual
     # y = (h - mean(h)) * rstd * weight
     row_sum = tl.sum(h, axis=1, keep_dims=True)
-    row_mean = row_sum / N
-    centred = h - row_mean
-    row_sum_2 = tl.sum(tl.where(in_cols, centred * centred, 0.0), axis=1, keep_dims=True)
+    rough_mean = row_sum / N
+    centred = h - rough_mean
+    row_rest, row_squares = deviations(tl.where(in_cols, centred, 0.0), 1)
+    shift = row_rest / N
+    row_mean = rough_mean + shift
+    row_spread = maximum(row_squares - row_rest * shift, 0.0)
     # rstd = rsqrt(variance(h) + eps)
-    rstd = tl.rsqrt(row_sum_2 / N + eps)
+    rstd = tl.rsqrt(row_spread / N + eps)
     y = (h - row_mean) * rstd * weight.to(FLOAT)
     # y = y + bias
     y = y + bias.to(FLOAT)
@@ -625,7 +623,7 @@ def _add_layernorm_bias_loop(
     INT: tl.constexpr,
     FLOAT: tl.constexpr,
 ):
-    """A program goes over one row 3 times, block by block."""
+    """A program goes over one row twice, block by block."""
     rows = tl.program_id(0).to(INT) + tl.arange(0, 1)[:, None]
     lane = (tl.arange(0, LANES)[:, None] * VECTOR + tl.arange(0, VECTOR)[None, :]).to(INT)
     row_2 = rows % ROWS_2
@@ -641,29 +639,20 @@ def _add_layernorm_bias_loop(
     eps = scalar(eps, FLOAT)
 
     total = tl.full((LANES, 1), 0.0, FLOAT)
-    for start in range(0, N, LANES * VECTOR):
-        cols = start + lane
-        in_cols = below(cols, N, EVEN)
+    squares = tl.full((LANES, 1), 0.0, FLOAT)
+    count = tl.full((LANES, 1), 0.0, FLOAT)
+    cols = lane
+    in_cols = below(cols, N, EVEN)
+    x = tl.load(x_rows + cols * x_col, mask=in_cols, other=0.0, eviction_policy="evict_last").to(
+        FLOAT
+    )
+    residual = tl.load(
+        residual_rows + cols * residual_col, mask=in_cols, other=0.0, eviction_policy="evict_last"
+    ).to(FLOAT)
+    # h = x + residual
+    h = x + residual
+    shift = lane_means(h, in_cols, EVEN)
 
-        x = tl.load(
-            x_rows + cols * x_col, mask=in_cols, other=0.0, eviction_policy="evict_last"
-        ).to(FLOAT)
-        residual = tl.load(
-            residual_rows + cols * residual_col,
-            mask=in_cols,
-            other=0.0,
-            eviction_policy="evict_last",
-        ).to(FLOAT)
-        # h = x + residual
-        h = x + residual
-        # y = (h - mean(h)) * rstd * weight
-        total = total + tl.sum(h, axis=1, keep_dims=True)
-
-    row_sum = tl.sum(total, axis=0, keep_dims=True)
-
-    row_mean = row_sum / N
-
-    total_2 = tl.full((LANES, 1), 0.0, FLOAT)
     for start in range(0, N, LANES * VECTOR):
         cols = start + lane
         in_cols = below(cols, N, EVEN)
@@ -678,15 +667,13 @@ def _add_layernorm_bias_loop(
             eviction_policy="evict_last",
         ).to(FLOAT)
         h = x + residual
-        centred = h - row_mean
-        total_2 = total_2 + tl.sum(
-            tl.where(in_cols, centred * centred, 0.0), axis=1, keep_dims=True
-        )
+        # y = (h - mean(h)) * rstd * weight
+        total, squares, count = moments_step(total, squares, count, h, shift, in_cols, EVEN)
 
-    row_sum_2 = tl.sum(total_2, axis=0, keep_dims=True)
+    row_mean, row_spread, row_count = moments_end(shift, total, squares, count)
 
     # rstd = rsqrt(variance(h) + eps)
-    rstd = tl.rsqrt(row_sum_2 / N + eps)
+    rstd = tl.rsqrt(row_spread / N + eps)
 
     for start in range(0, N, LANES * VECTOR):
         cols = start + lane
@@ -765,26 +752,26 @@ def _add_layernorm_bias_partial(
         residual_ptr + row_0 * residual_row_0 + row_1 * residual_row_1 + row_2 * residual_row_2
     )
 
-    shift = tl.full((LANES, 1), 0.0, FLOAT)
     total = tl.full((LANES, 1), 0.0, FLOAT)
     squares = tl.full((LANES, 1), 0.0, FLOAT)
     count = tl.full((LANES, 1), 0.0, FLOAT)
+    cols = split * CHUNK + lane
+    in_cols = below(cols, stop, EVEN)
+    x = tl.load(x_rows + cols * x_col, mask=in_cols, other=0.0).to(FLOAT)
+    residual = tl.load(residual_rows + cols * residual_col, mask=in_cols, other=0.0).to(FLOAT)
+    # h = x + residual
+    h = x + residual
+    shift = lane_means(h, in_cols, EVEN)
+
     for start in range(split * CHUNK, stop, LANES * VECTOR):
         cols = start + lane
         in_cols = below(cols, stop, EVEN)
-        held = tl.minimum(
-            tl.maximum(stop - start - tl.arange(0, LANES)[:, None] * VECTOR, 0), VECTOR
-        )
-        begins = start == split * CHUNK
 
         x = tl.load(x_rows + cols * x_col, mask=in_cols, other=0.0).to(FLOAT)
         residual = tl.load(residual_rows + cols * residual_col, mask=in_cols, other=0.0).to(FLOAT)
-        # h = x + residual
         h = x + residual
         # y = (h - mean(h)) * rstd * weight
-        shift, total, squares, count = moments_step(
-            shift, total, squares, count, h, in_cols, held, begins
-        )
+        total, squares, count = moments_step(total, squares, count, h, shift, in_cols, EVEN)
 
     row_mean, row_spread, row_count = moments_end(shift, total, squares, count)
     tl.store(partial_mean_ptr + rows * SPLITS + split, row_mean)
@@ -903,7 +890,15 @@ def _plan(call: Call) -> Launch:
 
     def loop_time(config: Config) -> float:
         work = Work(
-            reads=2, writes=2, flops=10.5, rereads=4, joins=2, passes=3, held=1.3, held_wide=1.4625
+            reads=2,
+            writes=2,
+            flops=9.875,
+            special=0.125,
+            rereads=2,
+            joins=1,
+            passes=2,
+            held=1.3,
+            held_wide=1.7875,
         )
         return loop_cost(config, call.target, work, call.element_size, rows.total, columns)
 
@@ -913,13 +908,13 @@ def _plan(call: Call) -> Launch:
         work = Work(
             reads=2,
             writes=2,
-            flops=11.875,
+            flops=10.75,
             special=0.125,
             rereads=2,
             joins=2,
             passes=2,
             held=1.3,
-            held_wide=1.95,
+            held_wide=1.7875,
         )
         return split_cost(config, call.target, work, call.element_size, rows.total, columns)
 
@@ -1075,7 +1070,15 @@ def _plan_bias(call: Call) -> Launch:
 
     def loop_time(config: Config) -> float:
         work = Work(
-            reads=2, writes=2, flops=11.5, rereads=4, joins=2, passes=3, held=1.95, held_wide=1.95
+            reads=2,
+            writes=2,
+            flops=10.875,
+            special=0.125,
+            rereads=2,
+            joins=1,
+            passes=2,
+            held=1.95,
+            held_wide=1.95,
         )
         return loop_cost(config, call.target, work, call.element_size, rows.total, columns)
 
@@ -1085,7 +1088,7 @@ def _plan_bias(call: Call) -> Launch:
         work = Work(
             reads=2,
             writes=2,
-            flops=12.875,
+            flops=11.75,
             special=0.125,
             rereads=2,
             joins=2,

@@ -2,7 +2,7 @@
 
 A row with the label ignore_index costs 0; softcap is Gemma 2's (arXiv:2408.00118).
 
-Built by tilegen 0.1.0 from specs/cross_entropy.py (spec 42770796, templates a2e3986c).
+Built by tilegen 0.1.0 from specs/cross_entropy.py (spec 42770796, templates 36c1c5d6).
 Rebuild with `tilegen build`; edits are overwritten.
 
 Traffic: M*V*e + M*i + 8*M bytes (e: bytes of an element, i: bytes of an index)
@@ -35,6 +35,7 @@ from ._runtime import (
     logsumexp_end,
     logsumexp_step,
     loop_cost,
+    lowest_padded,
     nan_max,
     narrow,
     next_power_of_2,
@@ -168,12 +169,16 @@ def _cross_entropy_block(
     z_loss = scalar(z_loss, FLOAT)
 
     target = tl.load(target_rows, mask=in_rows, other=0, eviction_policy="evict_last")
-    logits = tl.load(
-        logits_rows + cols * logits_col,
-        mask=in_rows & in_cols,
-        other=float("-inf"),
-        eviction_policy="evict_last",
-    ).to(FLOAT)
+    logits = lowest_padded(
+        tl.load(
+            logits_rows + cols * logits_col,
+            mask=in_rows & in_cols,
+            other=float("-inf"),
+            eviction_policy="evict_last",
+        ),
+        in_rows & in_cols,
+        FLOAT,
+    )
     label = tl.load(
         logits_rows + tl.cast(target, INT) * logits_stride_V,
         mask=in_rows & ((target >= 0) & (target < V)),
@@ -247,12 +252,13 @@ def _cross_entropy_loop(
     total = tl.full((LANES, 1), 0.0, FLOAT)
     cols = lane
     in_cols = below(cols, V, EVEN)
+
     next_logits = tl.load(logits_rows + cols * logits_col, mask=in_cols, other=float("-inf"))
 
     for start in range(0, V, LANES * VECTOR):
         cols = start + lane
         in_cols = below(cols, V, EVEN)
-        logits = next_logits.to(FLOAT)
+        logits = lowest_padded(next_logits, in_cols, FLOAT)
 
         next_cols = cols + LANES * VECTOR
         in_next = next_cols < V
@@ -309,8 +315,10 @@ def _cross_entropy_partial(
         cols = start + lane
         in_cols = below(cols, stop, EVEN)
 
-        logits = tl.load(logits_rows + cols * logits_col, mask=in_cols, other=float("-inf")).to(
-            FLOAT
+        logits = lowest_padded(
+            tl.load(logits_rows + cols * logits_col, mask=in_cols, other=float("-inf")),
+            in_cols,
+            FLOAT,
         )
         # lse = logsumexp(logits)
         top, total = logsumexp_step(top, total, logits)
@@ -523,6 +531,7 @@ def _cross_entropy_softcap_loop(
     total = tl.full((LANES, 1), 0.0, FLOAT)
     cols = lane
     in_cols = below(cols, V, EVEN)
+
     next_logits_2 = tl.load(logits_rows + cols * logits_col, mask=in_cols, other=0.0)
 
     for start in range(0, V, LANES * VECTOR):
@@ -720,12 +729,16 @@ def _cross_entropy_label_smoothing_block(
     z_loss = scalar(z_loss, FLOAT)
 
     target = tl.load(target_rows, mask=in_rows, other=0, eviction_policy="evict_last")
-    logits = tl.load(
-        logits_rows + cols * logits_col,
-        mask=in_rows & in_cols,
-        other=float("-inf"),
-        eviction_policy="evict_last",
-    ).to(FLOAT)
+    logits = lowest_padded(
+        tl.load(
+            logits_rows + cols * logits_col,
+            mask=in_rows & in_cols,
+            other=float("-inf"),
+            eviction_policy="evict_last",
+        ),
+        in_rows & in_cols,
+        FLOAT,
+    )
     label = tl.load(
         logits_rows + tl.cast(target, INT) * logits_stride_V,
         mask=in_rows & ((target >= 0) & (target < V)),
@@ -807,6 +820,7 @@ def _cross_entropy_label_smoothing_loop(
     total_2 = tl.full((LANES, 1), 0.0, FLOAT)
     cols = lane
     in_cols = below(cols, V, EVEN)
+
     next_logits = tl.load(logits_rows + cols * logits_col, mask=in_cols, other=0.0)
 
     for start in range(0, V, LANES * VECTOR):
@@ -1110,6 +1124,7 @@ def _cross_entropy_label_smoothing_softcap_loop(
     total_2 = tl.full((LANES, 1), 0.0, FLOAT)
     cols = lane
     in_cols = below(cols, V, EVEN)
+
     next_logits_2 = tl.load(logits_rows + cols * logits_col, mask=in_cols, other=0.0)
 
     for start in range(0, V, LANES * VECTOR):

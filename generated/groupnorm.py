@@ -1,10 +1,10 @@
 """Normalise groups of channels over all positions (Wu and He, arXiv:1803.08494).
 
-Built by tilegen 0.1.0 from specs/groupnorm.py (spec e0f2072b, templates a2e3986c).
+Built by tilegen 0.1.0 from specs/groupnorm.py (spec e0f2072b, templates 36c1c5d6).
 Rebuild with `tilegen build`; edits are overwritten.
 
 Traffic: 2*B*C*G*HW*e + 2*C*G*e bytes (e: bytes of an element)
-Work: 8*B*C*G*HW + 6*B*G flops, 3*B*G of them exponentials, roots and quotients
+Work: 8*B*C*G*HW + 10*B*G flops, 4*B*G of them exponentials, roots and quotients
 Bound: memory on every target
 Eager PyTorch: 8 kernels, 5.0 times the bytes
 """
@@ -28,8 +28,11 @@ from ._runtime import (
     block_cost,
     by_class,
     cdiv,
+    deviations,
+    lane_means,
     least,
     loop_cost,
+    maximum,
     moments_end,
     moments_join,
     moments_step,
@@ -84,18 +87,18 @@ BLOCK_CONFIGS = by_class(
 
 _LOOP_1 = (
     Config(TILE=2048, num_warps=4),  # at most 2048 B shared
-    Config(TILE=2048, num_warps=8),  # at most 2048 B shared
     Config(TILE=4096, num_warps=4),  # at most 4096 B shared
     Config(TILE=8192, num_warps=4),  # at most 8192 B shared
+    Config(TILE=8192, num_warps=16),  # at most 8192 B shared
     Config(TILE=16384, num_warps=8),  # at most 16384 B shared
     Config(TILE=32768, num_warps=32),  # at most 32768 B shared
 )
 _LOOP_2 = (
     Config(TILE=2048, num_warps=4),  # at most 8192 B shared
     Config(TILE=2048, num_warps=8),  # at most 8192 B shared
-    Config(TILE=2048, num_warps=16),  # at most 8192 B shared
-    Config(TILE=2048, num_warps=32),  # at most 8192 B shared
+    Config(TILE=8192, num_warps=4),  # at most 32768 B shared
     Config(TILE=8192, num_warps=8),  # at most 32768 B shared
+    Config(TILE=8192, num_warps=16),  # at most 32768 B shared
     Config(TILE=16384, num_warps=32),  # at most 65536 B shared
 )
 _LOOP_3 = (
@@ -117,9 +120,9 @@ _LOOP_4 = (
 _LOOP_5 = (
     Config(TILE=2048, num_warps=4),  # at most 8192 B shared
     Config(TILE=2048, num_warps=8),  # at most 8192 B shared
+    Config(TILE=2048, num_warps=16),  # at most 8192 B shared
     Config(TILE=4096, num_warps=4),  # at most 16384 B shared
     Config(TILE=8192, num_warps=4),  # at most 32768 B shared
-    Config(TILE=16384, num_warps=4),  # at most 65536 B shared
     Config(TILE=16384, num_warps=16),  # at most 65536 B shared
 )
 #: Sweeps over one row, TILE elements at a time; by architecture class and element size in bytes.
@@ -211,15 +214,14 @@ def _groupnorm_block(
     # normed = (x - mean(x, (C, HW))) * rstd
     row_sum = tl.sum(tl.sum(x, axis=2, keep_dims=True), axis=1, keep_dims=True)
     value = tl.cast(C, FLOAT) * tl.cast(HW, FLOAT)
-    row_mean = row_sum / value
-    centred = x - row_mean
-    row_sum_2 = tl.sum(
-        tl.sum(tl.where(in_cols_0 & in_cols_1, centred * centred, 0.0), axis=2, keep_dims=True),
-        axis=1,
-        keep_dims=True,
-    )
+    rough_mean = row_sum / value
+    centred = x - rough_mean
+    row_rest, row_squares = deviations(tl.where(in_cols_0 & in_cols_1, centred, 0.0), 2)
+    shift = row_rest / value
+    row_mean = rough_mean + shift
+    row_spread = maximum(row_squares - row_rest * shift, 0.0)
     # rstd = rsqrt(variance(x, (C, HW)) + eps)
-    rstd = tl.rsqrt(row_sum_2 / value + eps)
+    rstd = tl.rsqrt(row_spread / value + eps)
     normed = (x - row_mean) * rstd
     # return normed * weight + bias
     tl.store(
@@ -268,7 +270,7 @@ def _groupnorm_loop(
     INT: tl.constexpr,
     FLOAT: tl.constexpr,
 ):
-    """A program goes over one row 3 times, block by block."""
+    """A program goes over one row twice, block by block."""
     rows = tl.program_id(0).to(INT) + tl.arange(0, 1)[:, None]
     HEIGHT: tl.constexpr = LANES * VECTOR // WIDTH
     lane = tl.arange(0, LANES)[:, None].to(INT) * VECTOR
@@ -286,7 +288,21 @@ def _groupnorm_loop(
     eps = scalar(eps, FLOAT)
 
     total = tl.full((LANES, 1), 0.0, FLOAT)
+    squares = tl.full((LANES, 1), 0.0, FLOAT)
+    count = tl.full((LANES, 1), 0.0, FLOAT)
     blocks = tl.cdiv(COLS_1, WIDTH)
+    cols_0 = lane_0
+    cols_1 = lane_1
+    in_cols_0 = below(cols_0, COLS_0, EVEN)
+    in_cols_1 = below(cols_1, COLS_1, EVEN)
+    x = tl.load(
+        x_rows + cols_0 * x_col_0 + cols_1 * x_col_1,
+        mask=in_cols_0 & in_cols_1,
+        other=0.0,
+        eviction_policy="evict_last",
+    ).to(FLOAT)
+    shift = lane_means(x, in_cols_0 & in_cols_1, EVEN)
+
     for block in range(tl.cdiv(COLS_0, HEIGHT) * blocks):
         cols_0 = block // blocks * HEIGHT + lane_0
         cols_1 = block % blocks * WIDTH + lane_1
@@ -300,35 +316,14 @@ def _groupnorm_loop(
             eviction_policy="evict_last",
         ).to(FLOAT)
         # normed = (x - mean(x, (C, HW))) * rstd
-        total = total + tl.sum(x, axis=1, keep_dims=True)
-
-    row_sum = tl.sum(total, axis=0, keep_dims=True)
-
-    row_mean = row_sum / (tl.cast(C, FLOAT) * tl.cast(HW, FLOAT))
-
-    total_2 = tl.full((LANES, 1), 0.0, FLOAT)
-    blocks = tl.cdiv(COLS_1, WIDTH)
-    for block in range(tl.cdiv(COLS_0, HEIGHT) * blocks):
-        cols_0 = block // blocks * HEIGHT + lane_0
-        cols_1 = block % blocks * WIDTH + lane_1
-        in_cols_0 = below(cols_0, COLS_0, EVEN)
-        in_cols_1 = below(cols_1, COLS_1, EVEN)
-
-        x = tl.load(
-            x_rows + cols_0 * x_col_0 + cols_1 * x_col_1,
-            mask=in_cols_0 & in_cols_1,
-            other=0.0,
-            eviction_policy="evict_last",
-        ).to(FLOAT)
-        centred = x - row_mean
-        total_2 = total_2 + tl.sum(
-            tl.where(in_cols_0 & in_cols_1, centred * centred, 0.0), axis=1, keep_dims=True
+        total, squares, count = moments_step(
+            total, squares, count, x, shift, in_cols_0 & in_cols_1, EVEN
         )
 
-    row_sum_2 = tl.sum(total_2, axis=0, keep_dims=True)
+    row_mean, row_spread, row_count = moments_end(shift, total, squares, count)
 
     # rstd = rsqrt(variance(x, (C, HW)) + eps)
-    rstd = tl.rsqrt(row_sum_2 / (tl.cast(C, FLOAT) * tl.cast(HW, FLOAT)) + eps)
+    rstd = tl.rsqrt(row_spread / (tl.cast(C, FLOAT) * tl.cast(HW, FLOAT)) + eps)
 
     blocks = tl.cdiv(COLS_1, WIDTH)
     for block in range(tl.cdiv(COLS_0, HEIGHT) * blocks):
@@ -399,26 +394,28 @@ def _groupnorm_partial(
     row_0 = rows // ROWS_2 // ROWS_1
     x_rows = x_ptr + row_0 * x_row_0 + row_1 * x_row_1 + row_2 * x_row_2
 
-    shift = tl.full((LANES, 1), 0.0, FLOAT)
     total = tl.full((LANES, 1), 0.0, FLOAT)
     squares = tl.full((LANES, 1), 0.0, FLOAT)
     count = tl.full((LANES, 1), 0.0, FLOAT)
     cols_0 = tl.zeros((1, 1), INT)
     in_cols_0 = below(cols_0, COLS_0, True)
+    cols_1 = split * CHUNK + lane
+    in_cols_1 = below(cols_1, stop, EVEN)
+    x = tl.load(
+        x_rows + cols_0 * x_col_0 + cols_1 * x_col_1, mask=in_cols_0 & in_cols_1, other=0.0
+    ).to(FLOAT)
+    shift = lane_means(x, in_cols_0 & in_cols_1, EVEN)
+
     for start in range(split * CHUNK, stop, LANES * VECTOR):
         cols_1 = start + lane
         in_cols_1 = below(cols_1, stop, EVEN)
-        held = tl.minimum(
-            tl.maximum(stop - start - tl.arange(0, LANES)[:, None] * VECTOR, 0), VECTOR
-        )
-        begins = start == split * CHUNK
 
         x = tl.load(
             x_rows + cols_0 * x_col_0 + cols_1 * x_col_1, mask=in_cols_0 & in_cols_1, other=0.0
         ).to(FLOAT)
         # normed = (x - mean(x, (C, HW))) * rstd
-        shift, total, squares, count = moments_step(
-            shift, total, squares, count, x, in_cols_0 & in_cols_1, held, begins
+        total, squares, count = moments_step(
+            total, squares, count, x, shift, in_cols_0 & in_cols_1, EVEN
         )
 
     row_mean, row_spread, row_count = moments_end(shift, total, squares, count)
@@ -535,12 +532,13 @@ def _plan(call: Call) -> Launch:
         work = Work(
             reads=1,
             writes=1,
-            flops=8.5,
-            rereads=2,
-            joins=2,
-            passes=3,
+            flops=9.875,
+            special=0.125,
+            rereads=1,
+            joins=1,
+            passes=2,
             held=0.73125,
-            held_wide=0.975,
+            held_wide=1.1375,
         )
         return loop_cost(config, call.target, work, call.element_size, rows.total, columns)
 
@@ -550,13 +548,13 @@ def _plan(call: Call) -> Launch:
         work = Work(
             reads=1,
             writes=1,
-            flops=11.875,
+            flops=10.75,
             special=0.125,
             rereads=1,
             joins=2,
             passes=2,
             held=0.73125,
-            held_wide=1.3,
+            held_wide=1.1375,
         )
         return split_cost(config, call.target, work, call.element_size, rows.total, columns)
 

@@ -1,10 +1,10 @@
 """Normalise each row to mean 0 and variance 1 (Ba et al., arXiv:1607.06450).
 
-Built by tilegen 0.1.0 from specs/layernorm.py (spec 93853039, templates a2e3986c).
+Built by tilegen 0.1.0 from specs/layernorm.py (spec 93853039, templates 36c1c5d6).
 Rebuild with `tilegen build`; edits are overwritten.
 
 Traffic: 2*M*N*e + N*e bytes (e: bytes of an element)
-Work: 7*M*N + 4*M flops, 3*M of them exponentials, roots and quotients
+Work: 7*M*N + 9*M flops, 4*M of them exponentials, roots and quotients
 Bound: memory on every target
 Eager PyTorch: 7 kernels, 4.0 times the bytes
 """
@@ -28,8 +28,11 @@ from ._runtime import (
     block_cost,
     by_class,
     cdiv,
+    deviations,
+    lane_means,
     least,
     loop_cost,
+    maximum,
     moments_end,
     moments_join,
     moments_step,
@@ -103,9 +106,9 @@ _LOOP_1 = (
 _LOOP_2 = (
     Config(TILE=2048, num_warps=4),  # at most 8192 B shared
     Config(TILE=2048, num_warps=8),  # at most 8192 B shared
-    Config(TILE=2048, num_warps=16),  # at most 8192 B shared
     Config(TILE=8192, num_warps=4),  # at most 32768 B shared
     Config(TILE=8192, num_warps=8),  # at most 32768 B shared
+    Config(TILE=8192, num_warps=16),  # at most 32768 B shared
     Config(TILE=16384, num_warps=32),  # at most 65536 B shared
 )
 _LOOP_3 = (
@@ -190,11 +193,14 @@ def _layernorm_block(
     )
     # y = (x - mean(x)) * rstd * weight
     row_sum = tl.sum(x, axis=1, keep_dims=True)
-    row_mean = row_sum / N
-    centred = x - row_mean
-    row_sum_2 = tl.sum(tl.where(in_cols, centred * centred, 0.0), axis=1, keep_dims=True)
+    rough_mean = row_sum / N
+    centred = x - rough_mean
+    row_rest, row_squares = deviations(tl.where(in_cols, centred, 0.0), 1)
+    shift = row_rest / N
+    row_mean = rough_mean + shift
+    row_spread = maximum(row_squares - row_rest * shift, 0.0)
     # rstd = rsqrt(variance(x) + eps)
-    rstd = tl.rsqrt(row_sum_2 / N + eps)
+    rstd = tl.rsqrt(row_spread / N + eps)
     y = (x - row_mean) * rstd * weight.to(FLOAT)
     tl.store(y_rows + cols * y_col, narrow(y, y_ptr.dtype.element_ty), mask=in_rows & in_cols)
 
@@ -224,7 +230,7 @@ def _layernorm_loop(
     INT: tl.constexpr,
     FLOAT: tl.constexpr,
 ):
-    """A program goes over one row 3 times, block by block."""
+    """A program goes over one row twice, block by block."""
     rows = tl.program_id(0).to(INT) + tl.arange(0, 1)[:, None]
     lane = (tl.arange(0, LANES)[:, None] * VECTOR + tl.arange(0, VECTOR)[None, :]).to(INT)
     row_2 = rows % ROWS_2
@@ -236,6 +242,15 @@ def _layernorm_loop(
     eps = scalar(eps, FLOAT)
 
     total = tl.full((LANES, 1), 0.0, FLOAT)
+    squares = tl.full((LANES, 1), 0.0, FLOAT)
+    count = tl.full((LANES, 1), 0.0, FLOAT)
+    cols = lane
+    in_cols = below(cols, N, EVEN)
+    x = tl.load(x_rows + cols * x_col, mask=in_cols, other=0.0, eviction_policy="evict_last").to(
+        FLOAT
+    )
+    shift = lane_means(x, in_cols, EVEN)
+
     for start in range(0, N, LANES * VECTOR):
         cols = start + lane
         in_cols = below(cols, N, EVEN)
@@ -244,29 +259,12 @@ def _layernorm_loop(
             x_rows + cols * x_col, mask=in_cols, other=0.0, eviction_policy="evict_last"
         ).to(FLOAT)
         # y = (x - mean(x)) * rstd * weight
-        total = total + tl.sum(x, axis=1, keep_dims=True)
+        total, squares, count = moments_step(total, squares, count, x, shift, in_cols, EVEN)
 
-    row_sum = tl.sum(total, axis=0, keep_dims=True)
-
-    row_mean = row_sum / N
-
-    total_2 = tl.full((LANES, 1), 0.0, FLOAT)
-    for start in range(0, N, LANES * VECTOR):
-        cols = start + lane
-        in_cols = below(cols, N, EVEN)
-
-        x = tl.load(
-            x_rows + cols * x_col, mask=in_cols, other=0.0, eviction_policy="evict_last"
-        ).to(FLOAT)
-        centred = x - row_mean
-        total_2 = total_2 + tl.sum(
-            tl.where(in_cols, centred * centred, 0.0), axis=1, keep_dims=True
-        )
-
-    row_sum_2 = tl.sum(total_2, axis=0, keep_dims=True)
+    row_mean, row_spread, row_count = moments_end(shift, total, squares, count)
 
     # rstd = rsqrt(variance(x) + eps)
-    rstd = tl.rsqrt(row_sum_2 / N + eps)
+    rstd = tl.rsqrt(row_spread / N + eps)
 
     for start in range(0, N, LANES * VECTOR):
         cols = start + lane
@@ -319,23 +317,21 @@ def _layernorm_partial(
     row_0 = rows // ROWS_2 // ROWS_1
     x_rows = x_ptr + row_0 * x_row_0 + row_1 * x_row_1 + row_2 * x_row_2
 
-    shift = tl.full((LANES, 1), 0.0, FLOAT)
     total = tl.full((LANES, 1), 0.0, FLOAT)
     squares = tl.full((LANES, 1), 0.0, FLOAT)
     count = tl.full((LANES, 1), 0.0, FLOAT)
+    cols = split * CHUNK + lane
+    in_cols = below(cols, stop, EVEN)
+    x = tl.load(x_rows + cols * x_col, mask=in_cols, other=0.0).to(FLOAT)
+    shift = lane_means(x, in_cols, EVEN)
+
     for start in range(split * CHUNK, stop, LANES * VECTOR):
         cols = start + lane
         in_cols = below(cols, stop, EVEN)
-        held = tl.minimum(
-            tl.maximum(stop - start - tl.arange(0, LANES)[:, None] * VECTOR, 0), VECTOR
-        )
-        begins = start == split * CHUNK
 
         x = tl.load(x_rows + cols * x_col, mask=in_cols, other=0.0).to(FLOAT)
         # y = (x - mean(x)) * rstd * weight
-        shift, total, squares, count = moments_step(
-            shift, total, squares, count, x, in_cols, held, begins
-        )
+        total, squares, count = moments_step(total, squares, count, x, shift, in_cols, EVEN)
 
     row_mean, row_spread, row_count = moments_end(shift, total, squares, count)
     tl.store(partial_mean_ptr + rows * SPLITS + split, row_mean)
@@ -463,11 +459,14 @@ def _layernorm_bias_block(
     )
     # y = (x - mean(x)) * rstd * weight
     row_sum = tl.sum(x, axis=1, keep_dims=True)
-    row_mean = row_sum / N
-    centred = x - row_mean
-    row_sum_2 = tl.sum(tl.where(in_cols, centred * centred, 0.0), axis=1, keep_dims=True)
+    rough_mean = row_sum / N
+    centred = x - rough_mean
+    row_rest, row_squares = deviations(tl.where(in_cols, centred, 0.0), 1)
+    shift = row_rest / N
+    row_mean = rough_mean + shift
+    row_spread = maximum(row_squares - row_rest * shift, 0.0)
     # rstd = rsqrt(variance(x) + eps)
-    rstd = tl.rsqrt(row_sum_2 / N + eps)
+    rstd = tl.rsqrt(row_spread / N + eps)
     y = (x - row_mean) * rstd * weight.to(FLOAT)
     # y = y + bias
     y = y + bias.to(FLOAT)
@@ -501,7 +500,7 @@ def _layernorm_bias_loop(
     INT: tl.constexpr,
     FLOAT: tl.constexpr,
 ):
-    """A program goes over one row 3 times, block by block."""
+    """A program goes over one row twice, block by block."""
     rows = tl.program_id(0).to(INT) + tl.arange(0, 1)[:, None]
     lane = (tl.arange(0, LANES)[:, None] * VECTOR + tl.arange(0, VECTOR)[None, :]).to(INT)
     row_2 = rows % ROWS_2
@@ -513,6 +512,15 @@ def _layernorm_bias_loop(
     eps = scalar(eps, FLOAT)
 
     total = tl.full((LANES, 1), 0.0, FLOAT)
+    squares = tl.full((LANES, 1), 0.0, FLOAT)
+    count = tl.full((LANES, 1), 0.0, FLOAT)
+    cols = lane
+    in_cols = below(cols, N, EVEN)
+    x = tl.load(x_rows + cols * x_col, mask=in_cols, other=0.0, eviction_policy="evict_last").to(
+        FLOAT
+    )
+    shift = lane_means(x, in_cols, EVEN)
+
     for start in range(0, N, LANES * VECTOR):
         cols = start + lane
         in_cols = below(cols, N, EVEN)
@@ -521,29 +529,12 @@ def _layernorm_bias_loop(
             x_rows + cols * x_col, mask=in_cols, other=0.0, eviction_policy="evict_last"
         ).to(FLOAT)
         # y = (x - mean(x)) * rstd * weight
-        total = total + tl.sum(x, axis=1, keep_dims=True)
+        total, squares, count = moments_step(total, squares, count, x, shift, in_cols, EVEN)
 
-    row_sum = tl.sum(total, axis=0, keep_dims=True)
-
-    row_mean = row_sum / N
-
-    total_2 = tl.full((LANES, 1), 0.0, FLOAT)
-    for start in range(0, N, LANES * VECTOR):
-        cols = start + lane
-        in_cols = below(cols, N, EVEN)
-
-        x = tl.load(
-            x_rows + cols * x_col, mask=in_cols, other=0.0, eviction_policy="evict_last"
-        ).to(FLOAT)
-        centred = x - row_mean
-        total_2 = total_2 + tl.sum(
-            tl.where(in_cols, centred * centred, 0.0), axis=1, keep_dims=True
-        )
-
-    row_sum_2 = tl.sum(total_2, axis=0, keep_dims=True)
+    row_mean, row_spread, row_count = moments_end(shift, total, squares, count)
 
     # rstd = rsqrt(variance(x) + eps)
-    rstd = tl.rsqrt(row_sum_2 / N + eps)
+    rstd = tl.rsqrt(row_spread / N + eps)
 
     for start in range(0, N, LANES * VECTOR):
         cols = start + lane
@@ -601,23 +592,21 @@ def _layernorm_bias_partial(
     row_0 = rows // ROWS_2 // ROWS_1
     x_rows = x_ptr + row_0 * x_row_0 + row_1 * x_row_1 + row_2 * x_row_2
 
-    shift = tl.full((LANES, 1), 0.0, FLOAT)
     total = tl.full((LANES, 1), 0.0, FLOAT)
     squares = tl.full((LANES, 1), 0.0, FLOAT)
     count = tl.full((LANES, 1), 0.0, FLOAT)
+    cols = split * CHUNK + lane
+    in_cols = below(cols, stop, EVEN)
+    x = tl.load(x_rows + cols * x_col, mask=in_cols, other=0.0).to(FLOAT)
+    shift = lane_means(x, in_cols, EVEN)
+
     for start in range(split * CHUNK, stop, LANES * VECTOR):
         cols = start + lane
         in_cols = below(cols, stop, EVEN)
-        held = tl.minimum(
-            tl.maximum(stop - start - tl.arange(0, LANES)[:, None] * VECTOR, 0), VECTOR
-        )
-        begins = start == split * CHUNK
 
         x = tl.load(x_rows + cols * x_col, mask=in_cols, other=0.0).to(FLOAT)
         # y = (x - mean(x)) * rstd * weight
-        shift, total, squares, count = moments_step(
-            shift, total, squares, count, x, in_cols, held, begins
-        )
+        total, squares, count = moments_step(total, squares, count, x, shift, in_cols, EVEN)
 
     row_mean, row_spread, row_count = moments_end(shift, total, squares, count)
     tl.store(partial_mean_ptr + rows * SPLITS + split, row_mean)
@@ -713,7 +702,15 @@ def _plan(call: Call) -> Launch:
 
     def loop_time(config: Config) -> float:
         work = Work(
-            reads=1, writes=1, flops=7.5, rereads=2, joins=2, passes=3, held=0.73125, held_wide=1.3
+            reads=1,
+            writes=1,
+            flops=7.875,
+            special=0.125,
+            rereads=1,
+            joins=1,
+            passes=2,
+            held=0.65,
+            held_wide=1.3,
         )
         return loop_cost(config, call.target, work, call.element_size, rows.total, columns)
 
@@ -723,7 +720,7 @@ def _plan(call: Call) -> Launch:
         work = Work(
             reads=1,
             writes=1,
-            flops=9.875,
+            flops=8.75,
             special=0.125,
             rereads=1,
             joins=2,
@@ -862,7 +859,15 @@ def _plan_bias(call: Call) -> Launch:
 
     def loop_time(config: Config) -> float:
         work = Work(
-            reads=1, writes=1, flops=8.5, rereads=2, joins=2, passes=3, held=1.3, held_wide=1.3
+            reads=1,
+            writes=1,
+            flops=8.875,
+            special=0.125,
+            rereads=1,
+            joins=1,
+            passes=2,
+            held=1.3,
+            held_wide=1.3,
         )
         return loop_cost(config, call.target, work, call.element_size, rows.total, columns)
 
@@ -872,7 +877,7 @@ def _plan_bias(call: Call) -> Launch:
         work = Work(
             reads=1,
             writes=1,
-            flops=10.875,
+            flops=9.75,
             special=0.125,
             rereads=1,
             joins=2,

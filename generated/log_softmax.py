@@ -1,6 +1,6 @@
 """Logarithm of the softmax of each row, without forming the softmax.
 
-Built by tilegen 0.1.0 from specs/log_softmax.py (spec 1e6c8026, templates a2e3986c).
+Built by tilegen 0.1.0 from specs/log_softmax.py (spec 1e6c8026, templates 36c1c5d6).
 Rebuild with `tilegen build`; edits are overwritten.
 
 Traffic: 2*M*N*e bytes (e: bytes of an element)
@@ -32,6 +32,7 @@ from ._runtime import (
     logsumexp_end,
     logsumexp_step,
     loop_cost,
+    lowest_padded,
     nan_max,
     narrow,
     next_power_of_2,
@@ -151,12 +152,16 @@ def _log_softmax_block(
     x_rows = x_ptr + row_0 * x_row_0 + row_1 * x_row_1 + row_2 * x_row_2
     out_rows = out_ptr + row_0 * out_row_0 + row_1 * out_row_1 + row_2 * out_row_2
 
-    x = tl.load(
-        x_rows + cols * x_col,
-        mask=in_rows & in_cols,
-        other=float("-inf"),
-        eviction_policy="evict_last",
-    ).to(FLOAT)
+    x = lowest_padded(
+        tl.load(
+            x_rows + cols * x_col,
+            mask=in_rows & in_cols,
+            other=float("-inf"),
+            eviction_policy="evict_last",
+        ),
+        in_rows & in_cols,
+        FLOAT,
+    )
     # shifted = x - max(x)
     row_max = nan_max(x, 1)
     row_top = tl.where(row_max == float("-inf"), 0.0, row_max)
@@ -205,6 +210,7 @@ def _log_softmax_loop(
     total = tl.full((LANES, 1), 0.0, FLOAT)
     cols = lane
     in_cols = below(cols, N, EVEN)
+
     next_x = tl.load(
         x_rows + cols * x_col, mask=in_cols, other=float("-inf"), eviction_policy="evict_last"
     )
@@ -212,7 +218,7 @@ def _log_softmax_loop(
     for start in range(0, N, LANES * VECTOR):
         cols = start + lane
         in_cols = below(cols, N, EVEN)
-        x = next_x.to(FLOAT)
+        x = lowest_padded(next_x, in_cols, FLOAT)
 
         next_cols = cols + LANES * VECTOR
         in_next = next_cols < N
@@ -235,9 +241,16 @@ def _log_softmax_loop(
         cols = start + lane
         in_cols = below(cols, N, EVEN)
 
-        x = tl.load(
-            x_rows + cols * x_col, mask=in_cols, other=float("-inf"), eviction_policy="evict_first"
-        ).to(FLOAT)
+        x = lowest_padded(
+            tl.load(
+                x_rows + cols * x_col,
+                mask=in_cols,
+                other=float("-inf"),
+                eviction_policy="evict_first",
+            ),
+            in_cols,
+            FLOAT,
+        )
         shifted = x - row_top
         tl.store(
             out_rows + cols * out_col,
@@ -284,7 +297,9 @@ def _log_softmax_partial(
         cols = start + lane
         in_cols = below(cols, stop, EVEN)
 
-        x = tl.load(x_rows + cols * x_col, mask=in_cols, other=float("-inf")).to(FLOAT)
+        x = lowest_padded(
+            tl.load(x_rows + cols * x_col, mask=in_cols, other=float("-inf")), in_cols, FLOAT
+        )
         # shifted = x - max(x)
         top, total = logsumexp_step(top, total, x)
 
@@ -344,7 +359,9 @@ def _log_softmax_finish(
         cols = start + lane
         in_cols = below(cols, stop, EVEN)
 
-        x = tl.load(x_rows + cols * x_col, mask=in_cols, other=float("-inf")).to(FLOAT)
+        x = lowest_padded(
+            tl.load(x_rows + cols * x_col, mask=in_cols, other=float("-inf")), in_cols, FLOAT
+        )
         # shifted = x - max(x)
         shifted = x - row_top
         tl.store(

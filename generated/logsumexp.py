@@ -1,6 +1,6 @@
 """Natural logarithm of the sum of the exponentials of each row.
 
-Built by tilegen 0.1.0 from specs/logsumexp.py (spec 81e0b294, templates a2e3986c).
+Built by tilegen 0.1.0 from specs/logsumexp.py (spec 81e0b294, templates 36c1c5d6).
 Rebuild with `tilegen build`; edits are overwritten.
 
 Traffic: M*N*e + 4*M bytes (e: bytes of an element)
@@ -32,6 +32,7 @@ from ._runtime import (
     logsumexp_end,
     logsumexp_step,
     loop_cost,
+    lowest_padded,
     nan_max,
     narrow,
     next_power_of_2,
@@ -143,12 +144,16 @@ def _logsumexp_block(
     x_rows = x_ptr + row_0 * x_row_0 + row_1 * x_row_1 + row_2 * x_row_2
     out_rows = out_ptr + row_0 * out_row_0 + row_1 * out_row_1 + row_2 * out_row_2
 
-    x = tl.load(
-        x_rows + cols * x_col,
-        mask=in_rows & in_cols,
-        other=float("-inf"),
-        eviction_policy="evict_last",
-    ).to(FLOAT)
+    x = lowest_padded(
+        tl.load(
+            x_rows + cols * x_col,
+            mask=in_rows & in_cols,
+            other=float("-inf"),
+            eviction_policy="evict_last",
+        ),
+        in_rows & in_cols,
+        FLOAT,
+    )
     # return tilegen.logsumexp(x)
     row_max = nan_max(x, 1)
     row_top = tl.where(row_max == float("-inf"), 0.0, row_max)
@@ -197,12 +202,13 @@ def _logsumexp_loop(
     total = tl.full((LANES, 1), 0.0, FLOAT)
     cols = lane
     in_cols = below(cols, N, EVEN)
+
     next_x = tl.load(x_rows + cols * x_col, mask=in_cols, other=float("-inf"))
 
     for start in range(0, N, LANES * VECTOR):
         cols = start + lane
         in_cols = below(cols, N, EVEN)
-        x = next_x.to(FLOAT)
+        x = lowest_padded(next_x, in_cols, FLOAT)
 
         next_cols = cols + LANES * VECTOR
         in_next = next_cols < N
@@ -259,7 +265,9 @@ def _logsumexp_partial(
         cols = start + lane
         in_cols = below(cols, stop, EVEN)
 
-        x = tl.load(x_rows + cols * x_col, mask=in_cols, other=float("-inf")).to(FLOAT)
+        x = lowest_padded(
+            tl.load(x_rows + cols * x_col, mask=in_cols, other=float("-inf")), in_cols, FLOAT
+        )
         # return tilegen.logsumexp(x)
         top, total = logsumexp_step(top, total, x)
 

@@ -2,7 +2,7 @@
 
 The causal mask is aligned bottom-right: the last query sees every key.
 
-Built by tilegen 0.1.0 from specs/scaled_masked_softmax.py (spec f6320ef9, templates a2e3986c).
+Built by tilegen 0.1.0 from specs/scaled_masked_softmax.py (spec f6320ef9, templates 36c1c5d6).
 Rebuild with `tilegen build`; edits are overwritten.
 
 Traffic: 2*B*H*S*T*e bytes (e: bytes of an element)
@@ -36,6 +36,7 @@ from ._runtime import (
     logsumexp_end,
     logsumexp_step,
     loop_cost,
+    lowest_padded,
     nan_max,
     narrow,
     next_power_of_2,
@@ -237,6 +238,7 @@ def _scaled_masked_softmax_loop(
     total = tl.full((LANES, 1), 0.0, FLOAT)
     cols = lane
     in_cols = below(cols, T, EVEN)
+
     next_x = tl.load(x_rows + cols * x_col, mask=in_cols, other=0.0, eviction_policy="evict_last")
 
     for start in range(0, T, LANES * VECTOR):
@@ -488,6 +490,7 @@ def _scaled_masked_softmax_causal_loop(
     total = tl.full((LANES, 1), 0.0, FLOAT)
     cols = lane
     in_cols = below(cols, T, EVEN)
+
     next_x = tl.load(x_rows + cols * x_col, mask=in_cols, other=0.0, eviction_policy="evict_last")
 
     for start in range(0, T, LANES * VECTOR):
@@ -707,12 +710,16 @@ def _scaled_masked_softmax_mask_block(
     x = tl.load(
         x_rows + cols * x_col, mask=in_rows & in_cols, other=0.0, eviction_policy="evict_last"
     ).to(FLOAT)
-    mask = tl.load(
-        mask_rows + cols * mask_col,
-        mask=in_rows & in_cols,
-        other=float("-inf"),
-        eviction_policy="evict_last",
-    ).to(FLOAT)
+    mask = lowest_padded(
+        tl.load(
+            mask_rows + cols * mask_col,
+            mask=in_rows & in_cols,
+            other=float("-inf"),
+            eviction_policy="evict_last",
+        ),
+        in_rows & in_cols,
+        FLOAT,
+    )
     # score = x * scale
     score = x * scale
     # score = score + mask
@@ -773,6 +780,7 @@ def _scaled_masked_softmax_mask_loop(
     total = tl.full((LANES, 1), 0.0, FLOAT)
     cols = lane
     in_cols = below(cols, T, EVEN)
+
     next_x = tl.load(x_rows + cols * x_col, mask=in_cols, other=0.0, eviction_policy="evict_last")
     next_mask = tl.load(
         mask_rows + cols * mask_col, mask=in_cols, other=float("-inf"), eviction_policy="evict_last"
@@ -782,7 +790,7 @@ def _scaled_masked_softmax_mask_loop(
         cols = start + lane
         in_cols = below(cols, T, EVEN)
         x = next_x.to(FLOAT)
-        mask = next_mask.to(FLOAT)
+        mask = lowest_padded(next_mask, in_cols, FLOAT)
 
         next_cols = cols + LANES * VECTOR
         in_next = next_cols < T
@@ -815,12 +823,16 @@ def _scaled_masked_softmax_mask_loop(
             x_rows + cols * x_col, mask=in_cols, other=0.0, eviction_policy="evict_first"
         ).to(FLOAT)
         score = x * scale
-        mask = tl.load(
-            mask_rows + cols * mask_col,
-            mask=in_cols,
-            other=float("-inf"),
-            eviction_policy="evict_first",
-        ).to(FLOAT)
+        mask = lowest_padded(
+            tl.load(
+                mask_rows + cols * mask_col,
+                mask=in_cols,
+                other=float("-inf"),
+                eviction_policy="evict_first",
+            ),
+            in_cols,
+            FLOAT,
+        )
         score = score + mask
         tl.store(
             out_rows + cols * out_col,
@@ -879,7 +891,9 @@ def _scaled_masked_softmax_mask_partial(
         x = tl.load(x_rows + cols * x_col, mask=in_cols, other=0.0).to(FLOAT)
         # score = x * scale
         score = x * scale
-        mask = tl.load(mask_rows + cols * mask_col, mask=in_cols, other=float("-inf")).to(FLOAT)
+        mask = lowest_padded(
+            tl.load(mask_rows + cols * mask_col, mask=in_cols, other=float("-inf")), in_cols, FLOAT
+        )
         # score = score + mask
         score = score + mask
         # return softmax(score, where=visible)
@@ -953,7 +967,9 @@ def _scaled_masked_softmax_mask_finish(
         x = tl.load(x_rows + cols * x_col, mask=in_cols, other=0.0).to(FLOAT)
         # score = x * scale
         score = x * scale
-        mask = tl.load(mask_rows + cols * mask_col, mask=in_cols, other=float("-inf")).to(FLOAT)
+        mask = lowest_padded(
+            tl.load(mask_rows + cols * mask_col, mask=in_cols, other=float("-inf")), in_cols, FLOAT
+        )
         # score = score + mask
         score = score + mask
         tl.store(
@@ -1078,6 +1094,7 @@ def _scaled_masked_softmax_mask_causal_loop(
     total = tl.full((LANES, 1), 0.0, FLOAT)
     cols = lane
     in_cols = below(cols, T, EVEN)
+
     next_x = tl.load(x_rows + cols * x_col, mask=in_cols, other=0.0, eviction_policy="evict_last")
     next_mask = tl.load(
         mask_rows + cols * mask_col, mask=in_cols, other=0.0, eviction_policy="evict_last"

@@ -2,4 +2,5 @@
 
 from tilegen.cli import main
 
-main()
+if __name__ == "__main__":  # not in the processes of `tilegen check`
+    main()

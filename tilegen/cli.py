@@ -154,6 +154,7 @@ def check(
     op: Annotated[list[str] | None, typer.Option("--op", help="Only this op; several.")] = None,
     full: Annotated[bool, typer.Option("--full", help="The whole matrix, not a sample.")] = False,
     seed: Annotated[int, typer.Option(help="Of shapes and inputs.")] = 0,
+    jobs: Annotated[int, typer.Option(help="Processes; each checks one op at a time.")] = 1,
     json: Annotated[Path | None, typer.Option(help="Write every comparison there.")] = None,
 ) -> None:
     """Prove built modules right: in Triton's interpreter, or compiled where there is a GPU."""
@@ -161,7 +162,7 @@ def check(
         from tilegen.toolchain.check import main_check
 
         code = main_check(
-            specs, out, op or (), full=full, seed=seed, json_path=json,
+            specs, out, op or (), full=full, seed=seed, jobs=jobs, json_path=json,
             say=console.print, progress=status.update,
         )  # fmt: skip
     raise typer.Exit(code)

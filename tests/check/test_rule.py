@@ -135,3 +135,16 @@ def test_steps_count_representable_values() -> None:
     assert compare.steps(pair).tolist() == [0, 0]
     negative = (-codes.float()).to(torch.float8_e4m3fn)
     assert compare.steps(negative).tolist() == [-code for code in range(127)]
+
+
+@pytest.mark.parametrize("dtype", [torch.float8_e4m3fn, torch.float8_e5m2], ids=str)
+def test_nan_is_one_value_whatever_its_bits(dtype: torch.dtype) -> None:
+    codes = [0x7F, 0xFF] + ([0x7D, 0xFE] if dtype == torch.float8_e5m2 else [])
+    nans = torch.tensor(codes, dtype=torch.uint8).view(dtype)
+    assert len(set(compare.steps(nans).tolist())) == 1
+    exact = torch.tensor([1.0] * 60 + [math.nan] * len(codes)).to(dtype)
+    actual = torch.cat([exact[:60].view(torch.uint8), nans.view(torch.uint8)]).view(dtype)
+    assert compare.quantised(actual, exact, exact).ok
+    most = torch.full_like(exact.float(), 400.0).to(dtype)
+    assert not compare.quantised(most, exact, exact).ok
+    assert not compare.quantised(exact, most, exact).ok

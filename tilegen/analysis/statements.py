@@ -67,7 +67,11 @@ class Pass:
 _HELPERS: dict[str, tuple[tuple[Shape, int, int], ...]] = {
     "logsumexp_step": ((Shape.ELEMENT, 4, 1), (Shape.LANE, 5, 1)),
     "logsumexp_end": ((Shape.LANE, 4, 1),),
-    "moments_step": ((Shape.ELEMENT, 4, 0), (Shape.LANE, 4, 0)),
+    # A square and its sum are one instruction.
+    "deviations": ((Shape.ELEMENT, 2, 0),),
+    "deviations_step": ((Shape.ELEMENT, 2, 0), (Shape.LANE, 2, 0)),
+    "deviations_end": ((Shape.LANE, 2, 0),),
+    "moments_step": ((Shape.ELEMENT, 3, 0), (Shape.LANE, 3, 0)),
     "moments_end": ((Shape.LANE, 12, 1), (Shape.ROW, 1, 1)),
     "moments_join": ((Shape.LANE, 7, 0), (Shape.ROW, 1, 1)),
     # Philox 4x32: ten rounds of two wide products, two sums and four xors make four words.
@@ -78,7 +82,7 @@ _HELPERS: dict[str, tuple[tuple[Shape, int, int], ...]] = {
 #: Joins of values along a row.
 _REDUCTIONS: dict[str, int] = {
     "tl.sum": 1, "tl.max": 1, "tl.min": 1, "nan_max": 1, "nan_min": 1, "arg_max": 2, "arg_min": 2,
-    "logsumexp_end": 1, "moments_end": 1, "moments_join": 1,
+    "logsumexp_end": 1, "moments_end": 1, "moments_join": 1, "deviations": 1, "deviations_end": 1,
 }  # fmt: skip
 
 _LOADS = {"load", "pair"}
@@ -90,7 +94,6 @@ _SHAPES: dict[str, Shape] = {
     # The outer of two axes of columns: few positions of it in a tile, or in a lane.
     **dict.fromkeys(("cols_0", "in_cols_0"), Shape.LANE),
     **dict.fromkeys(("axis_2", "axis_3"), Shape.ELEMENT),  # a tensor may be contiguous in either
-    "held": Shape.LANE,
     **dict.fromkeys(("rows", "row_0", "row_1", "row_2", "in_rows"), Shape.ROW),
 }
 #: The element sizes that a table of configs has rows for.
@@ -139,6 +142,8 @@ class _Reader:
         carried = {state.name for state in sweep.accumulators}
         for statement in (*sweep.before, *sweep.ahead):
             self._statement(statement)
+        # A sample is a small part of the row; what it gives belongs to a lane.
+        self.shapes |= {s.target: Shape.LANE for s in sweep.sample}
         for statement in sweep.arrived:  # the conversion belongs to the load ahead
             self.shapes[statement.target] = self._shape_of(statement.value)
             self.words[statement.target] = (0.0, 0.25)
@@ -247,6 +252,8 @@ class _Reader:
             name, arguments = "to", [node.func.value]
         else:
             arguments = list(node.args)
+        if name == "lowest_padded":
+            return self._count(node.args[0])  # belongs to the load
         if name == "tl.where" and _names(ast.unparse(node.args[0])) <= _MASKS:
             arguments = arguments[1:]  # padding, not work
             return max(self._count(part) for part in arguments)
@@ -259,7 +266,8 @@ class _Reader:
         if name in _HELPERS:
             for at, flops, special in _HELPERS[name]:
                 self._add(at, flops, special)
-            self.reductions += name in _REDUCTIONS
+            axes = ast.literal_eval(arguments[1]) if name == "deviations" else 1
+            self.reductions += axes * (name in _REDUCTIONS)
             step = name.endswith("_step")
             if name.startswith("uniform"):
                 return Shape.ELEMENT

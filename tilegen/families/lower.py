@@ -108,6 +108,8 @@ class Lowering:
                 self._inline(node)
             elif node.op == "load":
                 statements.append(self._load(node, nodes))
+            elif node.op == "reduce" and "{axes}" in online.TABLE[node.attrs["monoid"]].registers:
+                statements.append(self._states(node))
             elif node.op in ("reduce", "uniform") or node.name or self._worth(node, uses):
                 text = self._computed(node)
                 over = holder.get(node.name)
@@ -270,6 +272,17 @@ class Lowering:
         for axis in range(min(len(self.columns), 2), 0, -1):
             text = monoid.registers.format(x=text, axis=axis)
         return text
+
+    def _states(self, node: Node) -> Statement:
+        """A reduction to several states, each of which becomes a variable."""
+        monoid = online.TABLE[node.attrs["monoid"]]
+        finals = tuple(map(self.free, monoid.finals))
+        for part in self.graph.nodes:
+            if part.op == "state" and part.args[0] is node:
+                self.bind(part, finals[part.attrs["position"]])
+        x = self.operand_of(node, monoid.identity)
+        text = monoid.registers.format(x=x, axes=min(len(self.columns), 2))
+        return Statement("assign", ", ".join(finals), text, comment=self.comments.of(node))
 
     def _uniform(self, node: Node) -> str:
         seed, *positions = node.args

@@ -19,16 +19,17 @@ class Monoid:
     Attributes:
         name: in `reduce` nodes.
         identity: what padded lanes hold.
-        registers: text over {x} and {axis} for a row in registers; empty for composites.
+        registers: text over {x} and {axis} for a row in registers, or over {x} and {axes} (how
+            many there are) if it gives several states; empty for composites.
         states: names of the online states.
         starts: their values before the first block.
-        step: text over the states and {x} (a block): the new states. Where `masked`, also over
-            {valid} (its mask), {held} (how many values of a lane are valid) and {begins} (whether
-            this is the first block), and {x} is not padded with the identity.
+        step: text over the states and {x} (a block): the new states. With a `sample`, also over
+            that and {valid} (the mask of the block), and {x} is not padded with the identity.
         end: text over the states: the states of all lanes together.
         finals: names of the states of a whole row.
         dtype: of the states, as a kernel writes it; empty for that of the operand.
-        masked: see `step`.
+        sample: name of a value that each lane takes from the first block, and its text over {x}
+            and {valid}.
         parts: names of the partial states that programs hand to one another, if they are not
             those of the lanes; each starts at 0.
         join: text over the parts: all of them together; `end` if they are the lanes' states.
@@ -43,7 +44,7 @@ class Monoid:
     end: str
     finals: tuple[str, ...] = ()
     dtype: str = ""
-    masked: bool = False
+    sample: tuple[str, str] = ("", "")
     parts: tuple[str, ...] = ()
     join: str = ""
 
@@ -90,12 +91,19 @@ TABLE: dict[str, Monoid] = {
         Monoid("argmin", math.inf, "arg_min({x}, {index}, {axis})", (), (), "", ""),
         Monoid(
             "variance", 0.0, "",
-            ("shift", "total", "squares", "count"), (0.0, 0.0, 0.0, 0.0),
-            "moments_step({shift}, {total}, {squares}, {count}, {x}, {valid}, {held}, {begins})",
+            ("total", "squares", "count"), (0.0, 0.0, 0.0),
+            "moments_step({total}, {squares}, {count}, {x}, {shift}, {valid}, EVEN)",
             "moments_end({shift}, {total}, {squares}, {count})",
-            ("row_mean", "row_spread", "row_count"), masked=True,
+            ("row_mean", "row_spread", "row_count"),
+            sample=("shift", "lane_means({x}, {valid}, EVEN)"),
             parts=("mean", "spread", "count"),
             join="moments_join({mean}, {spread}, {count})",
+        ),
+        Monoid(
+            "deviations", 0.0, "deviations({x}, {axes})",
+            ("rest", "squares"), (0.0, 0.0),
+            "deviations_step({rest}, {squares}, {x})", "deviations_end({rest}, {squares})",
+            ("row_rest", "row_squares"),
         ),
         Monoid(
             "logsumexp", -math.inf, "",

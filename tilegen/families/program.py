@@ -45,6 +45,11 @@ class Statement:
     whole: bool = False
     comment: str = ""
 
+    @property
+    def pads_lowest(self) -> bool:
+        """Whether a load to floats gives -inf elsewhere, which no fp8 type takes from Triton."""
+        return self.real and self.other == 'float("-inf")'
+
 
 @dataclass(frozen=True, slots=True)
 class Accumulator:
@@ -67,21 +72,21 @@ class Sweep:
 
     Attributes:
         before: statements ahead of the pass, on whole rows.
+        sample: statements on its first block, ahead of the pass.
         accumulators: the states carried from block to block; empty for the pass that stores.
         body: the statements of one block; empty if the pass was not needed.
         after: the statements that finish the row's statistics and use them.
         ahead: loads that are issued one block ahead of the body.
         arrived: how the body's variables take over what was loaded ahead.
-        counts: whether the body asks how many values of a lane are valid, and where it begins.
     """
 
     before: tuple[Statement, ...]
     accumulators: tuple[Accumulator, ...]
     body: tuple[Statement, ...]
     after: tuple[Statement, ...]
+    sample: tuple[Statement, ...] = ()
     ahead: tuple[Statement, ...] = ()
     arrived: tuple[Statement, ...] = ()
-    counts: bool = False
 
     @property
     def ahead_next(self) -> tuple[Statement, ...]:

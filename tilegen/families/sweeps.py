@@ -57,10 +57,9 @@ def all_sweeps(low: Lowering, rows: tuple[str, ...]) -> tuple[Sweep, ...]:
     passes = []
     for level in range(1, last + 1):
         low.policies = policies(low.graph, rows, low.columns, last=False) if again else {}
-        sweep, _ = _reducing(low, [node for node, at in depth.items() if at == level])
-        heavy = any(
-            node.attrs["monoid"] == "logsumexp" for node, at in depth.items() if at == level
-        )
+        reduces = [node for node, at in depth.items() if at == level]
+        sweep, _ = _reducing(low, reduces)
+        heavy = any(node.attrs["monoid"] == "logsumexp" for node in reduces)
         passes.append(_ahead(sweep, low, rows) if heavy else sweep)
     passes[0] = replace(passes[0], before=(*early, *passes[0].before))
     low.policies = policies(low.graph, rows, low.columns, last=True)
@@ -108,6 +107,7 @@ def _reducing(low: Lowering, reduces: Sequence[Node]) -> tuple[Sweep, tuple[Accu
     """One pass that takes in these reductions, and the partial states that it could hand on."""
     before = _hoist(low, [node.args[0] for node in reduces])
     carried: list[tuple[Node, dict[str, str]]] = []
+    sample: list[Statement] = []
     accumulators: list[Accumulator] = []
     handed: list[Accumulator] = []
     for node in reduces:
@@ -120,6 +120,9 @@ def _reducing(low: Lowering, reduces: Sequence[Node]) -> tuple[Sweep, tuple[Accu
         for part, start in monoid.handed:
             name = names.get(part) or low.free(part)
             handed.append(Accumulator(name, _start(start, dtype), dtype))
+        if monoid.sample[0]:
+            names[monoid.sample[0]] = low.free(monoid.sample[0])
+            sample += _sampled(low, node, names[monoid.sample[0]])
         carried.append((node, names))
     with low.scope():
         body = low.emit([node.args[0] for node in reduces])
@@ -127,9 +130,19 @@ def _reducing(low: Lowering, reduces: Sequence[Node]) -> tuple[Sweep, tuple[Accu
     after = []
     for node, names in carried:
         after.append(_end(low, node, online.TABLE[node.attrs["monoid"]].end.format(**names)))
-    masked = any(online.TABLE[node.attrs["monoid"]].masked for node in reduces)
-    sweep = Sweep(tuple(before), tuple(accumulators), tuple(body), tuple(after), counts=masked)
+    sweep = Sweep(
+        tuple(before), tuple(accumulators), tuple(body), tuple(after), sample=tuple(sample)
+    )
     return sweep, tuple(handed)
+
+
+def _sampled(low: Lowering, node: Node, name: str) -> list[Statement]:
+    """What each lane takes from the first block, which the sweep then finds in L1."""
+    text = online.TABLE[node.attrs["monoid"]].sample[1]
+    with low.scope():
+        lines = low.emit([node.args[0]])
+        x, valid = low.printer.text(node.args[0]), low.layout.mask(low.columns)
+        return [*lines, Statement("assign", name, text.format(x=x, valid=valid))]
 
 
 def _ahead(sweep: Sweep, low: Lowering, rows: tuple[str, ...]) -> Sweep:
@@ -149,7 +162,11 @@ def _ahead(sweep: Sweep, low: Lowering, rows: tuple[str, ...]) -> Sweep:
             body.append(statement)
             continue
         ahead.append(replace(statement, target=f"next_{statement.target}", real=False, whole=False))
-        value = f"next_{statement.target}" + (".to(FLOAT)" if statement.real else "")
+        value = f"next_{statement.target}"
+        if statement.pads_lowest:
+            value = f"lowest_padded({value}, {statement.mask}, FLOAT)"
+        elif statement.real:
+            value += ".to(FLOAT)"
         value = f"at_least_32({value})" if statement.whole else value
         arrived.append(Statement("assign", statement.target, value))
     return replace(sweep, ahead=tuple(ahead), arrived=tuple(arrived), body=tuple(body))
@@ -170,11 +187,11 @@ def _start(value: float, dtype: str) -> str:
 def _step(low: Lowering, node: Node, names: Mapping[str, str]) -> Statement:
     monoid = online.TABLE[node.attrs["monoid"]]
     x = low.printer.text(node.args[0])
-    if not monoid.masked:
+    if not monoid.sample[0]:
         x = low.operand_of(node, monoid.identity)
-    valid = low.layout.mask(low.columns)
-    text = monoid.step.format(x=x, valid=valid, held="held", begins="begins", **names)
-    return Statement("assign", ", ".join(names.values()), text, comment=low.comments.of(node))
+    text = monoid.step.format(x=x, valid=low.layout.mask(low.columns), **names)
+    states = ", ".join(names[state] for state in monoid.states)
+    return Statement("assign", states, text, comment=low.comments.of(node))
 
 
 def _end(low: Lowering, node: Node, text: str) -> Statement:

@@ -17,12 +17,17 @@ from tilegen.ir.types import DType
 
 @dataclass(frozen=True)
 class Rewrite:
-    """One rewrite: what it does, when it may, and why it is sound."""
+    """One rewrite: what it does, when it may, and why it is sound.
+
+    Attributes:
+        everywhere: whether it serves every schedule; else those that meet the condition ask for it.
+    """
 
     name: str
     condition: str
     reason: str
     apply: Callable[[Graph], Graph]
+    everywhere: bool = True
 
 
 def recognise_logsumexp(graph: Graph) -> Graph:
@@ -130,26 +135,83 @@ def _measured(node: Node) -> bool:
     return any(part.op in ("reduce", "state", "load") for part in topological((node,)))
 
 
+def two_passes(graph: Graph) -> Graph:
+    """Variances by the corrected two-pass algorithm (Chan, Golub and LeVeque, 1983).
+
+    The first pass gives a mean m. The second sums x - m and its square: what m is off by is the
+    mean of the one, and the other, less the product of both, is the sum of squares around the
+    corrected mean. So a constant row has the variance 0 and x - mean(x) = 0, exactly.
+    """
+    states: dict[Node, tuple[Node, ...]] = {}
+
+    def moments(node: Node) -> tuple[Node, ...]:
+        """The mean, and the sum of squares around it."""
+        if node not in states:
+            states[node] = _two_pass_moments(Builder(graph.dims, node.span), node)
+        return states[node]
+
+    def of_state(node: Node) -> Node | None:
+        if node.op != "state" or node.args[0].attrs.get("monoid") != "variance":
+            return None
+        position: int = node.attrs["position"]
+        return moments(node.args[0])[position]
+
+    def of_whole(node: Node) -> Node | None:
+        if node.op != "reduce" or node.attrs["monoid"] != "variance":
+            return None
+        return finalised(Builder(graph.dims, node.span), node, moments(node))
+
+    return share(rewrite(rewrite(graph, of_state), of_whole))
+
+
+def _two_pass_moments(build: Builder, node: Node) -> tuple[Node, Node]:
+    x, over = node.args[0], node.attrs["over"]
+    count = build.real_count(over)
+    rough = named(build.reduce("mean", x, over), "rough_mean")
+    sums = build.reduce("deviations", named(build.op("sub", x, rough), "centred"), over)
+    rest, squares = build.state(sums, 0), build.state(sums, 1)
+    shift = named(build.op("div", rest, count), "shift")
+    spread = build.op("sub", squares, build.op("mul", rest, shift))
+    # Rounding must not make it negative: a standard deviation of a constant row would be NaN.
+    spread = named(build.op("maximum", spread, build.const(0.0)), "row_spread")
+    return named(build.op("add", rough, shift), "row_mean"), spread
+
+
 def in_registers(graph: Graph) -> Graph:
     """Composite reductions as the plain ones that a row in registers allows.
 
-    mean: sum / count. variance: the mean square of the centred row (two passes over registers,
-    more accurate than Welford's). logsumexp: maximum, then the sum of exponentials.
+    mean: sum / count. variance: as `two_passes` has it. logsumexp: maximum, then the sum of
+    exponentials.
     """
+    graph = two_passes(graph)
+    states: dict[Node, tuple[Node, Node]] = {}
 
-    states: dict[Node, tuple[Node, ...]] = {}
+    def of(node: Node) -> tuple[Node, Node]:
+        if node not in states:
+            states[node] = _exponentials(Builder(graph.dims, node.span), node)
+        return states[node]
 
     def rule(node: Node) -> Node | None:
         build = Builder(graph.dims, node.span)
-        if node.op == "state":
+        if node.op == "state" and node.args[0].attrs.get("monoid") == "logsumexp":
             position: int = node.attrs["position"]
-            return register_states(build, node.args[0], states)[position]
+            return of(node.args[0])[position]
         if node.op != "reduce" or node.attrs["monoid"] != "mean":
             return None
-        total = build.reduce("sum", node.args[0], node.attrs["over"])
-        return build.op("div", total, build.real_count(node.attrs["over"]))
+        return mean_of(build, node)
 
-    return share(_finalise(rewrite(graph, rule), states))
+    def finish(node: Node) -> Node | None:
+        if node.op != "reduce" or node.attrs["monoid"] != "logsumexp":
+            return None
+        return finalised(Builder(graph.dims, node.span), node, of(node))
+
+    return share(rewrite(rewrite(graph, rule), finish))
+
+
+def mean_of(build: Builder, node: Node) -> Node:
+    """A mean as the sum over the count."""
+    total = build.reduce("sum", node.args[0], node.attrs["over"])
+    return build.op("div", total, build.real_count(node.attrs["over"]))
 
 
 def named(node: Node, name: str) -> Node:
@@ -157,39 +219,14 @@ def named(node: Node, name: str) -> Node:
     return replace(node, name=name)
 
 
-def register_states(
-    build: Builder, node: Node, states: dict[Node, tuple[Node, ...]]
-) -> tuple[Node, ...]:
-    """The states of a reduction, by plain reductions over the whole row."""
-    if node in states:
-        return states[node]
+def _exponentials(build: Builder, node: Node) -> tuple[Node, Node]:
+    """The states of a log-sum-exp, by plain reductions over the whole row."""
     x, over = node.args[0], node.attrs["over"]
-    if node.attrs["monoid"] == "variance":
-        count = build.real_count(over)
-        mean = named(build.op("div", build.reduce("sum", x, over), count), "row_mean")
-        centred = named(build.op("sub", x, mean), "centred")
-        states[node] = (mean, build.reduce("sum", build.op("mul", centred, centred), over))
-    else:
-        top = build.reduce("max", x, over)
-        lowest = build.op("eq", top, build.const(-math.inf))
-        top = named(build.op("where", lowest, build.const(0.0), top), "row_top")
-        exps = build.op("exp", build.op("sub", x, top))
-        total = named(build.reduce("sum", exps, over), "row_total")
-        states[node] = (top, total)
-    return states[node]
-
-
-def _finalise(graph: Graph, states: dict[Node, tuple[Node, ...]]) -> Graph:
-    """What a reduction with a tuple of states gives in the end."""
-
-    def rule(node: Node) -> Node | None:
-        if node.op != "reduce" or node.attrs["monoid"] not in ("variance", "logsumexp"):
-            return None
-        build = Builder(graph.dims, node.span)
-        found = register_states(build, node, states)
-        return finalised(build, node, found)
-
-    return rewrite(graph, rule)
+    top = build.reduce("max", x, over)
+    lowest = build.op("eq", top, build.const(-math.inf))
+    top = named(build.op("where", lowest, build.const(0.0), top), "row_top")
+    exps = build.op("exp", build.op("sub", x, top))
+    return top, named(build.reduce("sum", exps, over), "row_total")
 
 
 def finalised(build: Builder, node: Node, states: tuple[Node, ...]) -> Node:
@@ -223,11 +260,20 @@ REWRITES: tuple[Rewrite, ...] = (
         "most one unit in the last place further off",
         multiply_by_reciprocals,
     ),
+    Rewrite(
+        "two_passes",
+        "a schedule that holds a row in registers",
+        "more accurate than moments that are updated online; the correction makes constant rows "
+        "exact, and its sum shares the reduction of the squares",
+        two_passes,
+        everywhere=False,
+    ),
 )
 
 
 def improve(graph: Graph) -> Graph:
-    """Run `REWRITES`."""
+    """Run the `REWRITES` that serve every schedule."""
     for step in REWRITES:
-        graph = step.apply(graph)
+        if step.everywhere:
+            graph = step.apply(graph)
     return graph

@@ -43,6 +43,7 @@ MONOIDS: dict[str, Reduction] = {
         Reduction("any", ("bool",)),
         Reduction("all", ("bool",)),
         Reduction("variance", REALS, states=("mean", "m2"), attrs=("correction",)),
+        Reduction("deviations", REALS, states=("rest", "squares")),
         Reduction("logsumexp", REALS, states=("m", "l")),
     )
 }

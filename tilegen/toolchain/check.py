@@ -6,12 +6,14 @@ launch is repeated: the same bits must come again.
 """
 
 import json
+import multiprocessing
 import os
 import random
 import sys
 import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -117,6 +119,56 @@ def run_check(
                 report.records += check_variant(op, variant, device, full=full, seed=seed)
         report.seconds[op.name] = round(time.perf_counter() - start, 3)
     return report
+
+
+def run_apart(
+    specs: Path,
+    folder: Path,
+    names: Sequence[str],
+    jobs: int,
+    *,
+    full: bool = False,
+    seed: int = 0,
+    progress: Callable[[str], None] = lambda name: None,
+) -> Report:
+    """Check ops in several processes, which share the GPU; the report is that of one process.
+
+    Args:
+        specs: a folder of specs, or one spec file.
+        folder: where they were built to.
+        names: of the ops; the first are begun first.
+        jobs: processes.
+        full: the whole matrix, where else it is sampled.
+        seed: of shapes and inputs.
+        progress: told the name of each op once it is checked.
+    """
+    context = multiprocessing.get_context("spawn")  # a process that was forked has no CUDA
+    with ProcessPoolExecutor(min(jobs, len(names)), context, _one_thread) as pool:
+        running: dict[Future[Report], str] = {
+            pool.submit(_check_one, specs, folder, name, full, seed): name for name in names
+        }
+        try:
+            for done in as_completed(running):
+                done.result()
+                progress(running[done])
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+    report = Report()
+    for one in (future.result() for future in running):
+        report.records += one.records
+        report.seconds |= one.seconds
+    return report
+
+
+def _one_thread() -> None:
+    """Processes side by side leave each other their cores."""
+    torch.set_num_threads(1)
+
+
+def _check_one(specs: Path, folder: Path, name: str, full: bool, seed: int) -> Report:
+    prepare()
+    return run_check(subjects(specs, folder, [name])[0], full=full, seed=seed)
 
 
 def check_variant(
@@ -298,6 +350,7 @@ def main_check(
     *,
     full: bool = False,
     seed: int = 0,
+    jobs: int = 1,
     json_path: Path | None = None,
     say: Callable[[str], Any] = print,
     progress: Callable[[str], None] = lambda name: None,
@@ -310,6 +363,7 @@ def main_check(
         names: only these ops.
         full: the whole matrix.
         seed: of shapes and inputs.
+        jobs: processes; each checks one op at a time.
         json_path: where to write all records.
         say: told each line of the result.
         progress: told the name of each op before it is checked.
@@ -325,7 +379,13 @@ def main_check(
     found, mistakes = subjects(specs, out_folder, names)
     if mistakes:
         raise errors.BuildFailed(mistakes)
-    report = run_check(found, full=full, seed=seed, progress=progress)
+    if jobs > 1 and len(found) > 1:
+        ordered = [op.name for op in found]
+        report = run_apart(
+            specs, out_folder, ordered, jobs, full=full, seed=seed, progress=progress
+        )
+    else:
+        report = run_check(found, full=full, seed=seed, progress=progress)
     if json_path is not None:
         json_path.write_text(report.to_json())
     for line in summary(report):

@@ -181,9 +181,14 @@ def quantised(actual: torch.Tensor, exact: torch.Tensor, eager: torch.Tensor) ->
 
 
 def steps(values: torch.Tensor) -> torch.Tensor:
-    """Values as integers that count the representable ones between them; NaN is one of them."""
+    """Values as integers that count the representable ones between them.
+
+    NaN is one value above all others, whatever its sign and payload: GPUs and PyTorch choose
+    different ones.
+    """
     if not values.dtype.is_floating_point:
         return values.long()
     bits = values.contiguous().view(torch.int8).long()
     magnitude = bits & 0x7F
-    return torch.where(bits < 0, -magnitude, magnitude)
+    signed = torch.where(bits < 0, -magnitude, magnitude)
+    return torch.where(values.contiguous().float().isnan(), 0x80, signed)

@@ -18,7 +18,7 @@ FLOATS = (
     torch.float8_e4m3fn, torch.float8_e5m2,
 )  # fmt: skip
 LAYOUTS = ("contiguous", "transposed", "sliced", "expanded", "offset 1", "offset 3", "padded")
-VALUES = ("normal", "offset", "constant", "huge", "sorted", "zeros", "special")
+VALUES = ("normal", "offset", "constant", "huge", "lowest", "sorted", "zeros", "special")
 
 #: Elements before and after each tensor, NaN or garbage: a read or a write there shows.
 GUARD = 64
@@ -165,6 +165,8 @@ def _values(
     if operand.dtype.kind == "int":
         low, high = _integer_range(domain, how.shape.sizes)
         found = torch.randint(low, high, shape, generator=generator, device=device)
+        # Params are small (see `_param`): some positions must equal one, as an ignored label does.
+        found.view(-1)[::3] = low + (found.view(-1)[::3] - low) % 5
         if how.values == "special" and domain and found.dim() and found.numel():
             # Out of range is defined (it reads nothing) and comes with the other special values.
             found.view(-1)[0] = low - 1
@@ -193,7 +195,15 @@ def _constant(x: torch.Tensor, small: bool) -> torch.Tensor:
 
 
 def _huge(x: torch.Tensor, small: bool) -> torch.Tensor:
-    x.view(-1)[x.numel() // 2] = 300.0 if small else 1e4
+    """One huge entry in every second row."""
+    rows = x.view(-1, x.shape[-1])
+    rows[::2, rows.shape[1] // 2] = 300.0 if small else 1e4
+    return x
+
+
+def _lowest(x: torch.Tensor, small: bool) -> torch.Tensor:
+    """Rows of the lowest value of fp8 (it is clamped to that of the type), as padding might be."""
+    x.view(-1, x.shape[-1])[::2] = -57344.0 if small else -448.0
     return x
 
 
@@ -217,6 +227,7 @@ _STRUCTURES: dict[str, Callable[[torch.Tensor, bool], torch.Tensor]] = {
     "offset": _offset,
     "constant": _constant,
     "huge": _huge,
+    "lowest": _lowest,
     "sorted": lambda x, small: x.sort(-1).values,
     "zeros": _zeros,
     "special": _special,

@@ -143,8 +143,9 @@ def draws(
 ) -> Iterator[tuple[Draw, Sequence[Launching]]]:
     """The inputs of a check, each with its launches.
 
-    In the sampled matrix the edges, dtypes, values and layouts turn at different rates, and
-    variants after the first get a third of it.
+    In the sampled matrix the edges, dtypes, values, layouts and schedules turn at different rates.
+    Variants after the first get a third of it. Compiled, each launch may cost a compilation, so
+    there the variants share it: every edge and structure once for the op, with one schedule.
     """
     made = Matrix(subject, variant, device, full, chance)
     yield from made.edges()
@@ -168,8 +169,20 @@ class Matrix:
 
     @property
     def _brief(self) -> bool:
-        """Whether this is a variant after the first, of which the sampled matrix takes a third."""
+        """Whether this is a variant after the first in the sampled matrix."""
         return not self.full and self.variant is not self.subject.traced.variants[0]
+
+    @property
+    def _economic(self) -> bool:
+        """Whether launches are counted: some of them, compiled."""
+        return not self.full and not self._interpreted
+
+    def _share(self, start: int) -> slice:
+        """Which of the edges (or structures) this variant takes."""
+        variants = self.subject.traced.variants
+        if self._economic:
+            return slice(variants.index(self.variant), None, len(variants))
+        return slice(start % 3, None, 3) if self._brief else slice(None)
 
     @property
     def _rows(self) -> int:
@@ -184,11 +197,11 @@ class Matrix:
         tiles = (
             SMALL_TILES if self._interpreted else _tiles(self.subject, self.variant, self.device)
         )
+        if self._economic:
+            tiles = tiles[:: max(1, len(tiles) - 1)]
         made = list(shapes(self.subject, around(tiles), self.chance, self._rows))
         start = self.chance.randrange(1000)
-        if self._brief:
-            made = made[start % 3 :: 3]
-        cases = [(item, types[at % len(types)]) for at, item in enumerate(made)]
+        cases = [(item, types[at % len(types)]) for at, item in enumerate(made)][self._share(start)]
         if self.full:
             cases = [(item, dtype) for item in made for dtype in types]
         for at, (item, dtype) in enumerate(cases, start):
@@ -200,6 +213,10 @@ class Matrix:
 
     def _sampled(self, found: list[Launching], at: int) -> list[Launching]:
         """The first schedule, the others in turn, and now and then what the plan chooses."""
+        if not found:  # rows that no schedule takes
+            return []
+        if self._economic:
+            return [_in_turn([*found, Launching()], at)]
         first, others = found[:1], found[1:]
         chosen = [Launching()] if at % 3 == 0 else []
         return [*chosen, *first, *(others[at % len(others)] for _ in others[:1])]
@@ -213,26 +230,35 @@ class Matrix:
         leading = (2, 1, 2) if self.subject.family == "rowwise" else (2, 2, 2)
         item = shape(self.subject, 45, self.chance, self._rows, leading)
         hows += [Draw(item, torch.float32, layout=layout) for layout in LAYOUTS[1:]]
-        for at, how in enumerate(hows):
-            if self._brief and at % 3:
-                continue
+        for at, how in list(enumerate(hows))[self._share(0)]:
             for dtype in types if self.full else (types[at % len(types)],):
                 one = self._drawable(replace(how, dtype=dtype, seed=at))
                 inputs = draw(self.subject, self.variant, one, self.device)
                 configs = "small" if self._interpreted else "first"
                 found = launchings(self.subject, inputs, configs, at)
-                yield one, found if self.full else [found[at % len(found)]]
+                yield one, found if self.full else [_in_turn(found, at)]
 
     def configs(self) -> Iterator[tuple[Draw, Sequence[Launching]]]:
-        """Every config of every schedule, not just the winner."""
+        """Every config of every schedule, not just the winner.
+
+        In the sampled matrix each runs once, on the widest rows that it holds.
+        """
         types = dtypes_of(self.subject, self.device)
         rows = 2 if self._interpreted else 24
         for at, dtype in enumerate(types if self.full else types[:1]):
-            for inner in (33,) if self._interpreted else (1000, 5000):
+            done: set[str] = set()
+            for inner in (33,) if self._interpreted else (5000, 1000, 100):
                 item = shape(self.subject, inner, self.chance, rows, ())
                 how = Draw(item, dtype, seed=at, defaults=at % 2 == 1)
                 inputs = draw(self.subject, self.variant, how, self.device)
-                yield how, launchings(self.subject, inputs, "first" if self._brief else "all")
+                found = launchings(self.subject, inputs, "first" if self._brief else "all")
+                if self._brief:
+                    found = [one for one in found if one.schedule not in done]
+                elif not self.full:
+                    found = [one for one in found if str(one) not in done]
+                done |= {str(one) for one in found} | {one.schedule or "" for one in found}
+                if found:
+                    yield how, found
 
     def _drawable(self, how: Draw) -> Draw:
         """The interpreter reads NaN and infinities of fp8 as numbers: none there."""
@@ -242,10 +268,16 @@ class Matrix:
         return how
 
 
+def _in_turn(found: list[Launching], at: int) -> Launching:
+    """One of the launches, at another pace than dtypes take turns."""
+    return found[(at + at // len(FLOATS)) % len(found)]
+
+
 def _rotated(item: Shape, dtype: torch.dtype, at: int) -> Draw:
     layout = "contiguous" if at % 3 == 0 else f"mixed {at % len(LAYOUTS)}"
     return Draw(
-        item, dtype, VALUES[at % len(VALUES)], layout, seed=at, defaults=at % 2 == 0,
+        item, dtype, VALUES[(at + at // len(FLOATS)) % len(VALUES)], layout, seed=at,
+        defaults=at % 2 == 0,
         mixed=at % 5 == 4 and dtype.itemsize <= 2,
     )  # fmt: skip
 

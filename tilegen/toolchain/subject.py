@@ -78,7 +78,7 @@ class Subject:
         """Dimensions that are only indexed into: no output has them."""
         graph = self.traced.variants[0].graph
         taken = {n.attrs["dim"] for n in graph.nodes if n.op == "take"}
-        walked = {dim for n in graph.nodes if n.op != "load" for dim in n.dims}
+        walked = {dim for n in graph.nodes if n.op not in ("load", "index") for dim in n.dims}
         return frozenset(taken - walked)
 
 
