@@ -33,28 +33,28 @@ from ._runtime import (
 )
 
 _TILED_1 = (
-    Config(TILE=1024, num_warps=1),  # at most 8192 B shared
-    Config(TILE=1024, num_warps=2),  # at most 8192 B shared
-    Config(TILE=1024, num_warps=4),  # at most 8192 B shared
-    Config(TILE=2048, num_warps=1),  # at most 16384 B shared
-    Config(TILE=2048, num_warps=2),  # at most 16384 B shared
-    Config(TILE=2048, num_warps=4),  # at most 16384 B shared
+    Config(TILE=1024, num_warps=1),  # at most 8192 B shared, unproven
+    Config(TILE=1024, num_warps=2),  # at most 8192 B shared, unproven
+    Config(TILE=1024, num_warps=4),  # at most 8192 B shared, unproven
+    Config(TILE=2048, num_warps=1),  # at most 16384 B shared, unproven
+    Config(TILE=2048, num_warps=2),  # at most 16384 B shared, unproven
+    Config(TILE=2048, num_warps=4),  # at most 16384 B shared, unproven
 )
 _TILED_2 = (
-    Config(TILE=1024, num_warps=1),  # at most 8192 B shared
-    Config(TILE=1024, num_warps=2),  # at most 8192 B shared
-    Config(TILE=1024, num_warps=4),  # at most 8192 B shared
-    Config(TILE=1024, num_warps=8),  # at most 8192 B shared
-    Config(TILE=2048, num_warps=2),  # at most 16384 B shared
-    Config(TILE=2048, num_warps=4),  # at most 16384 B shared
+    Config(TILE=1024, num_warps=1),  # at most 8192 B shared, unproven
+    Config(TILE=1024, num_warps=2),  # at most 8192 B shared, unproven
+    Config(TILE=1024, num_warps=4),  # at most 8192 B shared, unproven
+    Config(TILE=1024, num_warps=8),  # at most 8192 B shared, unproven
+    Config(TILE=2048, num_warps=2),  # at most 16384 B shared, unproven
+    Config(TILE=2048, num_warps=4),  # at most 16384 B shared, unproven
 )
 _TILED_3 = (
-    Config(TILE=1024, num_warps=1),  # at most 4096 B shared
-    Config(TILE=1024, num_warps=2),  # at most 4096 B shared
-    Config(TILE=2048, num_warps=1),  # at most 8192 B shared
-    Config(TILE=2048, num_warps=2),  # at most 8192 B shared
-    Config(TILE=2048, num_warps=4),  # at most 8192 B shared
-    Config(TILE=4096, num_warps=1),  # at most 16384 B shared
+    Config(TILE=1024, num_warps=1),  # at most 4096 B shared, unproven
+    Config(TILE=1024, num_warps=2),  # at most 4096 B shared, unproven
+    Config(TILE=2048, num_warps=1),  # at most 8192 B shared, unproven
+    Config(TILE=2048, num_warps=2),  # at most 8192 B shared, unproven
+    Config(TILE=2048, num_warps=4),  # at most 8192 B shared, unproven
+    Config(TILE=4096, num_warps=1),  # at most 16384 B shared, unproven
 )
 #: Tiles of TILE elements over strided axes; by architecture class and element size in bytes.
 TILED_CONFIGS = by_class(

@@ -33,22 +33,22 @@ from ._runtime import (
 )
 
 _FLAT_1 = (
-    Config(TILE=512, num_warps=2),  # 0 B shared
-    Config(TILE=1024, num_warps=4),  # 0 B shared
-    Config(TILE=2048, num_warps=8),  # 0 B shared
+    Config(TILE=512, num_warps=2),  # 0 B shared, unproven
+    Config(TILE=1024, num_warps=4),  # 0 B shared, unproven
+    Config(TILE=2048, num_warps=8),  # 0 B shared, unproven
 )
 _FLAT_2 = (
-    Config(TILE=512, num_warps=4),  # 0 B shared
-    Config(TILE=1024, num_warps=8),  # 0 B shared
+    Config(TILE=512, num_warps=4),  # 0 B shared, unproven
+    Config(TILE=1024, num_warps=8),  # 0 B shared, unproven
 )
 _FLAT_3 = (
-    Config(TILE=512, num_warps=8),  # 0 B shared
+    Config(TILE=512, num_warps=8),  # 0 B shared, unproven
 )
 _FLAT_4 = (
-    Config(TILE=512, num_warps=1),  # 0 B shared
-    Config(TILE=1024, num_warps=2),  # 0 B shared
-    Config(TILE=2048, num_warps=4),  # 0 B shared
-    Config(TILE=4096, num_warps=8),  # 0 B shared
+    Config(TILE=512, num_warps=1),  # 0 B shared, unproven
+    Config(TILE=1024, num_warps=2),  # 0 B shared, unproven
+    Config(TILE=2048, num_warps=4),  # 0 B shared, unproven
+    Config(TILE=4096, num_warps=8),  # 0 B shared, unproven
 )
 #: Neighbouring elements of contiguous tensors, TILE to a program; by architecture class and element size in bytes.
 FLAT_CONFIGS = by_class(
@@ -61,20 +61,20 @@ FLAT_CONFIGS = by_class(
 )
 
 _TILED_1 = (
-    Config(TILE=1024, num_warps=1),  # at most 8192 B shared
-    Config(TILE=1024, num_warps=2),  # at most 8192 B shared
-    Config(TILE=1024, num_warps=4),  # at most 8192 B shared
-    Config(TILE=2048, num_warps=1),  # at most 16384 B shared
-    Config(TILE=2048, num_warps=2),  # at most 16384 B shared
-    Config(TILE=2048, num_warps=4),  # at most 16384 B shared
+    Config(TILE=1024, num_warps=1),  # at most 8192 B shared, unproven
+    Config(TILE=1024, num_warps=2),  # at most 8192 B shared, unproven
+    Config(TILE=1024, num_warps=4),  # at most 8192 B shared, unproven
+    Config(TILE=2048, num_warps=1),  # at most 16384 B shared, unproven
+    Config(TILE=2048, num_warps=2),  # at most 16384 B shared, unproven
+    Config(TILE=2048, num_warps=4),  # at most 16384 B shared, unproven
 )
 _TILED_2 = (
-    Config(TILE=1024, num_warps=1),  # at most 4096 B shared
-    Config(TILE=1024, num_warps=2),  # at most 4096 B shared
-    Config(TILE=2048, num_warps=1),  # at most 8192 B shared
-    Config(TILE=2048, num_warps=2),  # at most 8192 B shared
-    Config(TILE=2048, num_warps=4),  # at most 8192 B shared
-    Config(TILE=4096, num_warps=1),  # at most 16384 B shared
+    Config(TILE=1024, num_warps=1),  # at most 4096 B shared, unproven
+    Config(TILE=1024, num_warps=2),  # at most 4096 B shared, unproven
+    Config(TILE=2048, num_warps=1),  # at most 8192 B shared, unproven
+    Config(TILE=2048, num_warps=2),  # at most 8192 B shared, unproven
+    Config(TILE=2048, num_warps=4),  # at most 8192 B shared, unproven
+    Config(TILE=4096, num_warps=1),  # at most 16384 B shared, unproven
 )
 #: Tiles of TILE elements over strided axes; by architecture class and element size in bytes.
 TILED_CONFIGS = by_class(

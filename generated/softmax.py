@@ -42,20 +42,20 @@ from ._runtime import (
 )
 
 _BLOCK_1 = (
-    Config(TILE=2048, num_warps=1),  # at most 128 B shared
-    Config(TILE=4096, num_warps=2),  # at most 256 B shared
-    Config(TILE=4096, num_warps=8),  # at most 256 B shared
-    Config(TILE=8192, num_warps=4),  # at most 512 B shared
-    Config(TILE=16384, num_warps=8),  # at most 1024 B shared
-    Config(TILE=32768, num_warps=16),  # at most 2048 B shared
+    Config(TILE=2048, num_warps=1),  # at most 128 B shared, unproven
+    Config(TILE=4096, num_warps=2),  # at most 256 B shared, unproven
+    Config(TILE=4096, num_warps=8),  # at most 256 B shared, unproven
+    Config(TILE=8192, num_warps=4),  # at most 512 B shared, unproven
+    Config(TILE=16384, num_warps=8),  # at most 1024 B shared, unproven
+    Config(TILE=32768, num_warps=16),  # at most 2048 B shared, unproven
 )
 _BLOCK_2 = (
-    Config(TILE=1024, num_warps=1),  # at most 128 B shared
-    Config(TILE=4096, num_warps=2),  # at most 512 B shared
-    Config(TILE=4096, num_warps=8),  # at most 512 B shared
-    Config(TILE=8192, num_warps=4),  # at most 1024 B shared
-    Config(TILE=16384, num_warps=8),  # at most 2048 B shared
-    Config(TILE=16384, num_warps=16),  # at most 2048 B shared
+    Config(TILE=1024, num_warps=1),  # at most 128 B shared, unproven
+    Config(TILE=4096, num_warps=2),  # at most 512 B shared, unproven
+    Config(TILE=4096, num_warps=8),  # at most 512 B shared, unproven
+    Config(TILE=8192, num_warps=4),  # at most 1024 B shared, unproven
+    Config(TILE=16384, num_warps=8),  # at most 2048 B shared, unproven
+    Config(TILE=16384, num_warps=16),  # at most 2048 B shared, unproven
 )
 #: Whole rows in registers, TILE elements to a program; by architecture class and element size in bytes.
 BLOCK_CONFIGS = by_class(
@@ -69,44 +69,44 @@ BLOCK_CONFIGS = by_class(
 )
 
 _LOOP_1 = (
-    Config(TILE=2048, num_warps=4),  # at most 1024 B shared
-    Config(TILE=2048, num_warps=8),  # at most 1024 B shared
-    Config(TILE=8192, num_warps=4),  # at most 4096 B shared
-    Config(TILE=8192, num_warps=8),  # at most 4096 B shared
-    Config(TILE=16384, num_warps=8),  # at most 8192 B shared
-    Config(TILE=32768, num_warps=32),  # at most 16384 B shared
+    Config(TILE=2048, num_warps=4),  # at most 1024 B shared, unproven
+    Config(TILE=2048, num_warps=8),  # at most 1024 B shared, unproven
+    Config(TILE=8192, num_warps=4),  # at most 4096 B shared, unproven
+    Config(TILE=8192, num_warps=8),  # at most 4096 B shared, unproven
+    Config(TILE=16384, num_warps=8),  # at most 8192 B shared, unproven
+    Config(TILE=32768, num_warps=32),  # at most 16384 B shared, unproven
 )
 _LOOP_2 = (
-    Config(TILE=2048, num_warps=4),  # at most 2048 B shared
-    Config(TILE=2048, num_warps=8),  # at most 2048 B shared
-    Config(TILE=8192, num_warps=4),  # at most 8192 B shared
-    Config(TILE=8192, num_warps=8),  # at most 8192 B shared
-    Config(TILE=8192, num_warps=16),  # at most 8192 B shared
-    Config(TILE=16384, num_warps=32),  # at most 16384 B shared
+    Config(TILE=2048, num_warps=4),  # at most 2048 B shared, unproven
+    Config(TILE=2048, num_warps=8),  # at most 2048 B shared, unproven
+    Config(TILE=8192, num_warps=4),  # at most 8192 B shared, unproven
+    Config(TILE=8192, num_warps=8),  # at most 8192 B shared, unproven
+    Config(TILE=8192, num_warps=16),  # at most 8192 B shared, unproven
+    Config(TILE=16384, num_warps=32),  # at most 16384 B shared, unproven
 )
 _LOOP_3 = (
-    Config(TILE=2048, num_warps=4),  # at most 8192 B shared
-    Config(TILE=2048, num_warps=8),  # at most 8192 B shared
-    Config(TILE=2048, num_warps=16),  # at most 8192 B shared
-    Config(TILE=4096, num_warps=8),  # at most 16384 B shared
-    Config(TILE=4096, num_warps=16),  # at most 16384 B shared
-    Config(TILE=8192, num_warps=32),  # at most 32768 B shared
+    Config(TILE=2048, num_warps=4),  # at most 8192 B shared, unproven
+    Config(TILE=2048, num_warps=8),  # at most 8192 B shared, unproven
+    Config(TILE=2048, num_warps=16),  # at most 8192 B shared, unproven
+    Config(TILE=4096, num_warps=8),  # at most 16384 B shared, unproven
+    Config(TILE=4096, num_warps=16),  # at most 16384 B shared, unproven
+    Config(TILE=8192, num_warps=32),  # at most 32768 B shared, unproven
 )
 _LOOP_4 = (
-    Config(TILE=2048, num_warps=4),  # at most 2048 B shared
-    Config(TILE=8192, num_warps=4),  # at most 8192 B shared
-    Config(TILE=8192, num_warps=8),  # at most 8192 B shared
-    Config(TILE=16384, num_warps=8),  # at most 16384 B shared
-    Config(TILE=16384, num_warps=16),  # at most 16384 B shared
-    Config(TILE=32768, num_warps=16),  # at most 32768 B shared
+    Config(TILE=2048, num_warps=4),  # at most 2048 B shared, unproven
+    Config(TILE=8192, num_warps=4),  # at most 8192 B shared, unproven
+    Config(TILE=8192, num_warps=8),  # at most 8192 B shared, unproven
+    Config(TILE=16384, num_warps=8),  # at most 16384 B shared, unproven
+    Config(TILE=16384, num_warps=16),  # at most 16384 B shared, unproven
+    Config(TILE=32768, num_warps=16),  # at most 32768 B shared, unproven
 )
 _LOOP_5 = (
-    Config(TILE=2048, num_warps=4),  # at most 8192 B shared
-    Config(TILE=2048, num_warps=8),  # at most 8192 B shared
-    Config(TILE=4096, num_warps=16),  # at most 16384 B shared
-    Config(TILE=8192, num_warps=8),  # at most 32768 B shared
-    Config(TILE=8192, num_warps=16),  # at most 32768 B shared
-    Config(TILE=16384, num_warps=16),  # at most 65536 B shared
+    Config(TILE=2048, num_warps=4),  # at most 8192 B shared, unproven
+    Config(TILE=2048, num_warps=8),  # at most 8192 B shared, unproven
+    Config(TILE=4096, num_warps=16),  # at most 16384 B shared, unproven
+    Config(TILE=8192, num_warps=8),  # at most 32768 B shared, unproven
+    Config(TILE=8192, num_warps=16),  # at most 32768 B shared, unproven
+    Config(TILE=16384, num_warps=16),  # at most 65536 B shared, unproven
 )
 #: Sweeps over one row, TILE elements at a time; by architecture class and element size in bytes.
 LOOP_CONFIGS = by_class(

@@ -43,28 +43,28 @@ from ._runtime import (
 )
 
 _BLOCK_1 = (
-    Config(TILE=512, num_warps=1),  # at most 64 B shared
-    Config(TILE=512, num_warps=2),  # at most 64 B shared
-    Config(TILE=1024, num_warps=1),  # at most 128 B shared
-    Config(TILE=1024, num_warps=2),  # at most 128 B shared
-    Config(TILE=4096, num_warps=4),  # at most 512 B shared
-    Config(TILE=32768, num_warps=32),  # at most 4096 B shared
+    Config(TILE=512, num_warps=1),  # at most 64 B shared, unproven
+    Config(TILE=512, num_warps=2),  # at most 64 B shared, unproven
+    Config(TILE=1024, num_warps=1),  # at most 128 B shared, unproven
+    Config(TILE=1024, num_warps=2),  # at most 128 B shared, unproven
+    Config(TILE=4096, num_warps=4),  # at most 512 B shared, unproven
+    Config(TILE=32768, num_warps=32),  # at most 4096 B shared, unproven
 )
 _BLOCK_2 = (
-    Config(TILE=512, num_warps=1),  # at most 8 B shared
-    Config(TILE=1024, num_warps=1),  # at most 16 B shared
-    Config(TILE=1024, num_warps=2),  # at most 16 B shared
-    Config(TILE=2048, num_warps=1),  # at most 32 B shared
-    Config(TILE=4096, num_warps=4),  # at most 64 B shared
-    Config(TILE=32768, num_warps=8),  # at most 512 B shared
+    Config(TILE=512, num_warps=1),  # at most 8 B shared, unproven
+    Config(TILE=1024, num_warps=1),  # at most 16 B shared, unproven
+    Config(TILE=1024, num_warps=2),  # at most 16 B shared, unproven
+    Config(TILE=2048, num_warps=1),  # at most 32 B shared, unproven
+    Config(TILE=4096, num_warps=4),  # at most 64 B shared, unproven
+    Config(TILE=32768, num_warps=8),  # at most 512 B shared, unproven
 )
 _BLOCK_3 = (
-    Config(TILE=512, num_warps=1),  # at most 32 B shared
-    Config(TILE=512, num_warps=2),  # at most 32 B shared
-    Config(TILE=512, num_warps=4),  # at most 32 B shared
-    Config(TILE=1024, num_warps=1),  # at most 64 B shared
-    Config(TILE=4096, num_warps=4),  # at most 256 B shared
-    Config(TILE=32768, num_warps=16),  # at most 2048 B shared
+    Config(TILE=512, num_warps=1),  # at most 32 B shared, unproven
+    Config(TILE=512, num_warps=2),  # at most 32 B shared, unproven
+    Config(TILE=512, num_warps=4),  # at most 32 B shared, unproven
+    Config(TILE=1024, num_warps=1),  # at most 64 B shared, unproven
+    Config(TILE=4096, num_warps=4),  # at most 256 B shared, unproven
+    Config(TILE=32768, num_warps=16),  # at most 2048 B shared, unproven
 )
 #: Whole rows in registers, TILE elements to a program; by architecture class and element size in bytes.
 BLOCK_CONFIGS = by_class(

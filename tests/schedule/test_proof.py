@@ -154,6 +154,33 @@ def test_the_reference_compiler_gives_the_numbers_and_any_other_may_refuse() -> 
     assert made(stored).of("block", KEY, first).fault.startswith("Triton 3.9.0: ")
 
 
+def test_comments_say_what_is_proven() -> None:
+    """Together with its comment, a config takes at most a line of 100 columns."""
+    assert {c.note.partition(", ")[2] for c in table(made({}))} == {"unproven"}
+    assert {c.note for c in table(made(records()))} == {
+        "64 B shared, 40 registers, unproven in part"  # sm_90 is proven for 2 bytes alone
+    }
+    wide = {"registers": 255, "shared": 131_072, "spill": 1000}
+    found = table(made(records(_softmax_block=wide)))
+    assert found[-1].note == "131072 B shared, 255 registers, 1000 B spilled"
+    assert {c.note for c in found[:-1]} == {"64 B shared, 40 registers"}
+    fastest = table(made(records(_softmax_block=FINE | {"spill": 24, "fastest": True})))
+    assert fastest[0].note == "64 B shared, 40 registers, 24 B spilled, fastest"
+    assert all(len(f"    {c.text},  # {c.note}") <= 100 for c in (*found, *fastest))
+
+
+def test_comments_of_a_whole_class_name_it() -> None:
+    stored = records()
+    for size in (1, 4):
+        key = key_of("sm_90", size)
+        for values in kept(asked("softmax")["block"], KEYS)[key]:
+            name = entry_name("_softmax_block", size, dict(values))
+            stored["sm_90"]["3.6.0"]["softmax"][name] = {"key": "0123abcd-f", **FINE}
+    assert {c.note for c in table(made(stored))} == {
+        "64 B shared, 40 registers on sm_90, else unproven"
+    }
+
+
 def test_a_table_may_lose_all_its_configs() -> None:
     stored = records()
     for record in stored["sm_90"]["3.6.0"]["softmax"].values():

@@ -195,6 +195,22 @@ def _text(values: Values, spills: bool) -> str:
 
 
 def _note(demand: Demand, values: Values, served: Mapping[Key, Said]) -> str:
-    """The most shared memory that the config takes for any key that it serves."""
-    found = {by_values(demand, key)[values].shared for key in served}
-    return f"{'' if demand.kind == 'flat' else 'at most '}{max(found)} B shared"
+    """The most that the config needs for any key that it serves, and where that is unproven."""
+    known = [said for said in served.values() if said.complete and not said.rejected]
+    if not known:
+        most = max(by_values(demand, key)[values].shared for key in served)
+        return f"{'' if demand.kind == 'flat' else 'at most '}{most} B shared, unproven"
+    spill = max(said.spill for said in known)
+    needs = f"{max(s.shared for s in known)} B shared, {max(s.registers for s in known)} registers"
+    if spill:
+        needs += f", {spill} B spilled" + ", fastest" * known[0].fastest
+    classes = dict.fromkeys(key.target.architecture for key in served)
+    unproven = {key.target.architecture for key, said in served.items() if not said.complete}
+    if not unproven:
+        return needs
+    proven = [name for name in classes if name not in unproven]
+    if len(proven) == 1:
+        return f"{needs} on {proven[0]}, else unproven"
+    if len(unproven) == 1:
+        return f"{needs}, unproven on {min(unproven)}"
+    return f"{needs}, unproven in part"
