@@ -2,7 +2,7 @@
 
 y normalises the unrounded sum; h is that sum as it is stored, rounded.
 
-Built by tilegen 0.1.0 from specs/add_rmsnorm.py (spec 76e34d14, templates 36c1c5d6).
+Built by tilegen 0.1.0 from specs/add_rmsnorm.py (spec 76e34d14, templates 1ffca5b5).
 Rebuild with `tilegen build`; edits are overwritten.
 
 Traffic: 4*M*N*e + N*e bytes (e: bytes of an element)
@@ -43,33 +43,33 @@ from ._runtime import (
 _BLOCK_1 = (
     Config(TILE=1024, num_warps=1),  # at most 2048 B shared, unproven
     Config(TILE=4096, num_warps=2),  # at most 8192 B shared, unproven
+    Config(TILE=4096, num_warps=8),  # at most 8192 B shared, unproven
     Config(TILE=4096, num_warps=16),  # at most 8192 B shared, unproven
     Config(TILE=8192, num_warps=4),  # at most 16384 B shared, unproven
-    Config(TILE=16384, num_warps=8),  # at most 32768 B shared, unproven
     Config(TILE=16384, num_warps=32),  # at most 32768 B shared, unproven
 )
 _BLOCK_2 = (
     Config(TILE=1024, num_warps=1),  # at most 4096 B shared, unproven
     Config(TILE=4096, num_warps=2),  # at most 16384 B shared, unproven
+    Config(TILE=4096, num_warps=4),  # at most 16384 B shared, unproven
     Config(TILE=4096, num_warps=16),  # at most 16384 B shared, unproven
     Config(TILE=8192, num_warps=4),  # at most 32768 B shared, unproven
-    Config(TILE=16384, num_warps=8),  # at most 65536 B shared, unproven
     Config(TILE=16384, num_warps=16),  # at most 65536 B shared, unproven
 )
 _BLOCK_3 = (
     Config(TILE=512, num_warps=1),  # at most 2048 B shared, unproven
     Config(TILE=1024, num_warps=1),  # at most 4096 B shared, unproven
     Config(TILE=4096, num_warps=4),  # at most 16384 B shared, unproven
+    Config(TILE=4096, num_warps=8),  # at most 16384 B shared, unproven
     Config(TILE=4096, num_warps=16),  # at most 16384 B shared, unproven
-    Config(TILE=8192, num_warps=8),  # at most 32768 B shared, unproven
     Config(TILE=8192, num_warps=16),  # at most 32768 B shared, unproven
 )
 _BLOCK_4 = (
     Config(TILE=4096, num_warps=1),  # at most 8192 B shared, unproven
     Config(TILE=4096, num_warps=8),  # at most 8192 B shared, unproven
     Config(TILE=8192, num_warps=2),  # at most 16384 B shared, unproven
+    Config(TILE=8192, num_warps=8),  # at most 16384 B shared, unproven
     Config(TILE=16384, num_warps=4),  # at most 32768 B shared, unproven
-    Config(TILE=32768, num_warps=8),  # at most 65536 B shared, unproven
     Config(TILE=32768, num_warps=16),  # at most 65536 B shared, unproven
 )
 #: Whole rows in registers, TILE elements to a program; by architecture class and element size in bytes.
@@ -84,9 +84,9 @@ BLOCK_CONFIGS = by_class(
 _LOOP_1 = (
     Config(TILE=2048, num_warps=4),  # at most 1024 B shared, unproven
     Config(TILE=2048, num_warps=8),  # at most 1024 B shared, unproven
-    Config(TILE=4096, num_warps=4),  # at most 2048 B shared, unproven
     Config(TILE=8192, num_warps=4),  # at most 4096 B shared, unproven
     Config(TILE=16384, num_warps=8),  # at most 8192 B shared, unproven
+    Config(TILE=16384, num_warps=16),  # at most 8192 B shared, unproven
     Config(TILE=32768, num_warps=32),  # at most 16384 B shared, unproven
 )
 _LOOP_2 = (

@@ -2,7 +2,7 @@
 
 A row with the label ignore_index costs 0; softcap is Gemma 2's (arXiv:2408.00118).
 
-Built by tilegen 0.1.0 from specs/cross_entropy.py (spec 42770796, templates 36c1c5d6).
+Built by tilegen 0.1.0 from specs/cross_entropy.py (spec 42770796, templates 1ffca5b5).
 Rebuild with `tilegen build`; edits are overwritten.
 
 Traffic: M*V*e + M*i + 8*M bytes (e: bytes of an element, i: bytes of an index)
@@ -52,40 +52,50 @@ _BLOCK_1 = (
     Config(TILE=512, num_warps=1),  # at most 8 B shared, unproven
     Config(TILE=512, num_warps=2),  # at most 8 B shared, unproven
     Config(TILE=1024, num_warps=1),  # at most 16 B shared, unproven
-    Config(TILE=4096, num_warps=2),  # at most 64 B shared, unproven
-    Config(TILE=4096, num_warps=8),  # at most 64 B shared, unproven
+    Config(TILE=1024, num_warps=2),  # at most 16 B shared, unproven
+    Config(TILE=4096, num_warps=16),  # at most 64 B shared, unproven
     Config(TILE=32768, num_warps=16),  # at most 512 B shared, unproven
 )
 _BLOCK_2 = (
-    Config(TILE=1024, num_warps=1),  # at most 32 B shared, unproven
-    Config(TILE=4096, num_warps=2),  # at most 128 B shared, unproven
-    Config(TILE=4096, num_warps=8),  # at most 128 B shared, unproven
-    Config(TILE=8192, num_warps=4),  # at most 256 B shared, unproven
+    Config(TILE=512, num_warps=1),  # at most 16 B shared, unproven
+    Config(TILE=512, num_warps=2),  # at most 16 B shared, unproven
+    Config(TILE=4096, num_warps=16),  # at most 128 B shared, unproven
+    Config(TILE=8192, num_warps=8),  # at most 256 B shared, unproven
     Config(TILE=16384, num_warps=8),  # at most 512 B shared, unproven
-    Config(TILE=32768, num_warps=16),  # at most 1024 B shared, unproven
+    Config(TILE=32768, num_warps=32),  # at most 1024 B shared, unproven
 )
 _BLOCK_3 = (
     Config(TILE=1024, num_warps=1),  # at most 128 B shared, unproven
     Config(TILE=4096, num_warps=2),  # at most 512 B shared, unproven
     Config(TILE=4096, num_warps=8),  # at most 512 B shared, unproven
+    Config(TILE=4096, num_warps=16),  # at most 512 B shared, unproven
     Config(TILE=8192, num_warps=4),  # at most 1024 B shared, unproven
-    Config(TILE=16384, num_warps=8),  # at most 2048 B shared, unproven
-    Config(TILE=16384, num_warps=16),  # at most 2048 B shared, unproven
+    Config(TILE=16384, num_warps=32),  # at most 2048 B shared, unproven
 )
 _BLOCK_4 = (
-    Config(TILE=512, num_warps=1),  # at most 32 B shared, unproven
+    Config(TILE=512, num_warps=1),  # at most 4 B shared, unproven
+    Config(TILE=1024, num_warps=1),  # at most 8 B shared, unproven
+    Config(TILE=1024, num_warps=2),  # at most 8 B shared, unproven
+    Config(TILE=2048, num_warps=1),  # at most 16 B shared, unproven
+    Config(TILE=4096, num_warps=8),  # at most 32 B shared, unproven
+    Config(TILE=32768, num_warps=8),  # at most 256 B shared, unproven
+)
+_BLOCK_5 = (
     Config(TILE=4096, num_warps=1),  # at most 256 B shared, unproven
-    Config(TILE=4096, num_warps=8),  # at most 256 B shared, unproven
+    Config(TILE=4096, num_warps=16),  # at most 256 B shared, unproven
     Config(TILE=8192, num_warps=2),  # at most 512 B shared, unproven
+    Config(TILE=8192, num_warps=8),  # at most 512 B shared, unproven
     Config(TILE=16384, num_warps=4),  # at most 1024 B shared, unproven
-    Config(TILE=32768, num_warps=8),  # at most 2048 B shared, unproven
+    Config(TILE=32768, num_warps=16),  # at most 2048 B shared, unproven
 )
 #: Whole rows in registers, TILE elements to a program; by architecture class and element size in bytes.
 BLOCK_CONFIGS = by_class(
     (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2), _BLOCK_1),
+    (("gfx90a", "gfx942", "gfx950"), (4,), _BLOCK_1),
     (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (4,), _BLOCK_2),
     (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _BLOCK_3),
-    (("gfx90a", "gfx942", "gfx950"), (1, 2, 4, 8), _BLOCK_4),
+    (("gfx90a", "gfx942", "gfx950"), (1, 2), _BLOCK_4),
+    (("gfx90a", "gfx942", "gfx950"), (8,), _BLOCK_5),
 )
 
 _LOOP_1 = (
@@ -110,13 +120,18 @@ _LOOP_3 = (
     Config(TILE=4096, num_warps=8),  # at most 16384 B shared, unproven
     Config(TILE=8192, num_warps=4),  # at most 32768 B shared, unproven
     Config(TILE=8192, num_warps=8),  # at most 32768 B shared, unproven
-    Config(TILE=16384, num_warps=8),  # at most 65536 B shared, unproven
+    Config(TILE=8192, num_warps=16),  # at most 32768 B shared, unproven
 )
 #: Sweeps over one row, TILE elements at a time; by architecture class and element size in bytes.
 LOOP_CONFIGS = by_class(
-    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2, 4), _LOOP_1),
+    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2), _LOOP_1),
+    (
+        ("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120", "gfx90a", "gfx942", "gfx950"),
+        (4,),
+        _LOOP_1,
+    ),
     (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _LOOP_2),
-    (("gfx90a", "gfx942", "gfx950"), (1, 2, 4, 8), _LOOP_3),
+    (("gfx90a", "gfx942", "gfx950"), (1, 2, 8), _LOOP_3),
 )
 
 
@@ -1435,7 +1450,7 @@ def _plan_softcap(call: Call) -> Launch:
     width = next_power_of_2(columns)
 
     def block_time(config: Config) -> float:
-        work = Work(reads=1, writes=0, flops=10, special=4, joins=2)
+        work = Work(reads=1, writes=0, flops=21, special=4, joins=2)
         return block_cost(config, call.target, work, call.element_size, rows.total, width)
 
     block = least(call, BLOCK_CONFIGS, block_time)
@@ -1444,7 +1459,7 @@ def _plan_softcap(call: Call) -> Launch:
         work = Work(
             reads=1,
             writes=0,
-            flops=11.125,
+            flops=22.125,
             special=4.25,
             joins=1,
             ahead=1,
@@ -1457,7 +1472,7 @@ def _plan_softcap(call: Call) -> Launch:
 
     def split_time(config: Config) -> float:
         work = Work(
-            reads=1, writes=0, flops=11.625, special=4.375, joins=2, held=0.8125, held_wide=0.975
+            reads=1, writes=0, flops=22.625, special=4.375, joins=2, held=0.8125, held_wide=0.975
         )
         return split_cost(config, call.target, work, call.element_size, rows.total, columns)
 
@@ -1729,7 +1744,7 @@ def _plan_label_smoothing_softcap(call: Call) -> Launch:
     width = next_power_of_2(columns)
 
     def block_time(config: Config) -> float:
-        work = Work(reads=1, writes=0, flops=11, special=4, joins=3)
+        work = Work(reads=1, writes=0, flops=22, special=4, joins=3)
         return block_cost(config, call.target, work, call.element_size, rows.total, width)
 
     block = least(call, BLOCK_CONFIGS, block_time)
@@ -1738,7 +1753,7 @@ def _plan_label_smoothing_softcap(call: Call) -> Launch:
         work = Work(
             reads=1,
             writes=0,
-            flops=12.375,
+            flops=23.375,
             special=4.25,
             joins=2,
             ahead=1,
@@ -1751,7 +1766,7 @@ def _plan_label_smoothing_softcap(call: Call) -> Launch:
 
     def split_time(config: Config) -> float:
         work = Work(
-            reads=1, writes=0, flops=12.875, special=4.375, joins=4, held=1.05625, held_wide=1.4625
+            reads=1, writes=0, flops=23.875, special=4.375, joins=4, held=1.05625, held_wide=1.4625
         )
         return split_cost(config, call.target, work, call.element_size, rows.total, columns)
 

@@ -1,6 +1,6 @@
 """Divide each row by its Euclidean norm, or by eps where that is larger.
 
-Built by tilegen 0.1.0 from specs/l2norm.py (spec 4e0889c5, templates 36c1c5d6).
+Built by tilegen 0.1.0 from specs/l2norm.py (spec 4e0889c5, templates 1ffca5b5).
 Rebuild with `tilegen build`; edits are overwritten.
 
 Traffic: 2*M*N*e bytes (e: bytes of an element)
@@ -40,35 +40,39 @@ from ._runtime import (
 )
 
 _BLOCK_1 = (
-    Config(TILE=2048, num_warps=1),  # at most 128 B shared, unproven
-    Config(TILE=4096, num_warps=2),  # at most 256 B shared, unproven
-    Config(TILE=4096, num_warps=8),  # at most 256 B shared, unproven
-    Config(TILE=8192, num_warps=4),  # at most 512 B shared, unproven
-    Config(TILE=16384, num_warps=8),  # at most 1024 B shared, unproven
-    Config(TILE=32768, num_warps=16),  # at most 2048 B shared, unproven
+    Config(TILE=4096, num_warps=4),  # at most 128 B shared, unproven
+    Config(TILE=4096, num_warps=8),  # at most 128 B shared, unproven
+    Config(TILE=8192, num_warps=4),  # at most 256 B shared, unproven
+    Config(TILE=8192, num_warps=8),  # at most 256 B shared, unproven
+    Config(TILE=16384, num_warps=8),  # at most 512 B shared, unproven
+    Config(TILE=32768, num_warps=32),  # at most 1024 B shared, unproven
 )
 _BLOCK_2 = (
+    Config(TILE=512, num_warps=1),  # at most 64 B shared, unproven
     Config(TILE=1024, num_warps=1),  # at most 128 B shared, unproven
     Config(TILE=4096, num_warps=2),  # at most 512 B shared, unproven
     Config(TILE=4096, num_warps=8),  # at most 512 B shared, unproven
     Config(TILE=8192, num_warps=4),  # at most 1024 B shared, unproven
-    Config(TILE=16384, num_warps=8),  # at most 2048 B shared, unproven
     Config(TILE=16384, num_warps=16),  # at most 2048 B shared, unproven
+)
+_BLOCK_3 = (
+    Config(TILE=4096, num_warps=1),  # at most 256 B shared, unproven
+    Config(TILE=4096, num_warps=4),  # at most 256 B shared, unproven
+    Config(TILE=4096, num_warps=8),  # at most 256 B shared, unproven
+    Config(TILE=8192, num_warps=2),  # at most 512 B shared, unproven
+    Config(TILE=16384, num_warps=4),  # at most 1024 B shared, unproven
+    Config(TILE=32768, num_warps=8),  # at most 2048 B shared, unproven
 )
 #: Whole rows in registers, TILE elements to a program; by architecture class and element size in bytes.
 BLOCK_CONFIGS = by_class(
-    (
-        ("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120", "gfx90a", "gfx942", "gfx950"),
-        (1, 2, 4),
-        _BLOCK_1,
-    ),
-    (("gfx90a", "gfx942", "gfx950"), (8,), _BLOCK_1),
+    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2, 4), _BLOCK_1),
     (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _BLOCK_2),
+    (("gfx90a", "gfx942", "gfx950"), (1, 2, 4, 8), _BLOCK_3),
 )
 
 _LOOP_1 = (
     Config(TILE=2048, num_warps=4),  # at most 2048 B shared, unproven
-    Config(TILE=4096, num_warps=4),  # at most 4096 B shared, unproven
+    Config(TILE=2048, num_warps=8),  # at most 2048 B shared, unproven
     Config(TILE=8192, num_warps=4),  # at most 8192 B shared, unproven
     Config(TILE=8192, num_warps=16),  # at most 8192 B shared, unproven
     Config(TILE=16384, num_warps=8),  # at most 16384 B shared, unproven
@@ -78,7 +82,7 @@ _LOOP_2 = (
     Config(TILE=2048, num_warps=4),  # at most 8192 B shared, unproven
     Config(TILE=2048, num_warps=8),  # at most 8192 B shared, unproven
     Config(TILE=2048, num_warps=16),  # at most 8192 B shared, unproven
-    Config(TILE=8192, num_warps=4),  # at most 32768 B shared, unproven
+    Config(TILE=2048, num_warps=32),  # at most 8192 B shared, unproven
     Config(TILE=8192, num_warps=16),  # at most 32768 B shared, unproven
     Config(TILE=16384, num_warps=32),  # at most 65536 B shared, unproven
 )

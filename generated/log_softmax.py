@@ -1,6 +1,6 @@
 """Logarithm of the softmax of each row, without forming the softmax.
 
-Built by tilegen 0.1.0 from specs/log_softmax.py (spec 1e6c8026, templates 36c1c5d6).
+Built by tilegen 0.1.0 from specs/log_softmax.py (spec 1e6c8026, templates 1ffca5b5).
 Rebuild with `tilegen build`; edits are overwritten.
 
 Traffic: 2*M*N*e bytes (e: bytes of an element)
@@ -42,19 +42,19 @@ from ._runtime import (
 )
 
 _BLOCK_1 = (
-    Config(TILE=2048, num_warps=1),  # at most 128 B shared, unproven
-    Config(TILE=4096, num_warps=2),  # at most 256 B shared, unproven
+    Config(TILE=4096, num_warps=4),  # at most 256 B shared, unproven
     Config(TILE=4096, num_warps=8),  # at most 256 B shared, unproven
     Config(TILE=8192, num_warps=4),  # at most 512 B shared, unproven
+    Config(TILE=8192, num_warps=8),  # at most 512 B shared, unproven
     Config(TILE=16384, num_warps=8),  # at most 1024 B shared, unproven
     Config(TILE=32768, num_warps=16),  # at most 2048 B shared, unproven
 )
 _BLOCK_2 = (
+    Config(TILE=512, num_warps=1),  # at most 64 B shared, unproven
     Config(TILE=1024, num_warps=1),  # at most 128 B shared, unproven
     Config(TILE=4096, num_warps=2),  # at most 512 B shared, unproven
     Config(TILE=4096, num_warps=8),  # at most 512 B shared, unproven
     Config(TILE=8192, num_warps=4),  # at most 1024 B shared, unproven
-    Config(TILE=16384, num_warps=8),  # at most 2048 B shared, unproven
     Config(TILE=16384, num_warps=16),  # at most 2048 B shared, unproven
 )
 #: Whole rows in registers, TILE elements to a program; by architecture class and element size in bytes.
@@ -70,9 +70,9 @@ BLOCK_CONFIGS = by_class(
 
 _LOOP_1 = (
     Config(TILE=2048, num_warps=4),  # at most 1024 B shared, unproven
-    Config(TILE=2048, num_warps=8),  # at most 1024 B shared, unproven
     Config(TILE=8192, num_warps=4),  # at most 4096 B shared, unproven
     Config(TILE=8192, num_warps=8),  # at most 4096 B shared, unproven
+    Config(TILE=8192, num_warps=16),  # at most 4096 B shared, unproven
     Config(TILE=16384, num_warps=8),  # at most 8192 B shared, unproven
     Config(TILE=32768, num_warps=32),  # at most 16384 B shared, unproven
 )
@@ -93,9 +93,9 @@ _LOOP_3 = (
     Config(TILE=8192, num_warps=32),  # at most 32768 B shared, unproven
 )
 _LOOP_4 = (
-    Config(TILE=2048, num_warps=4),  # at most 2048 B shared, unproven
     Config(TILE=8192, num_warps=4),  # at most 8192 B shared, unproven
     Config(TILE=8192, num_warps=8),  # at most 8192 B shared, unproven
+    Config(TILE=8192, num_warps=16),  # at most 8192 B shared, unproven
     Config(TILE=16384, num_warps=16),  # at most 16384 B shared, unproven
     Config(TILE=32768, num_warps=8),  # at most 32768 B shared, unproven
     Config(TILE=32768, num_warps=16),  # at most 32768 B shared, unproven

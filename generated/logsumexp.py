@@ -1,6 +1,6 @@
 """Natural logarithm of the sum of the exponentials of each row.
 
-Built by tilegen 0.1.0 from specs/logsumexp.py (spec 81e0b294, templates 36c1c5d6).
+Built by tilegen 0.1.0 from specs/logsumexp.py (spec 81e0b294, templates 1ffca5b5).
 Rebuild with `tilegen build`; edits are overwritten.
 
 Traffic: M*N*e + 4*M bytes (e: bytes of an element)
@@ -44,7 +44,7 @@ from ._runtime import (
 _BLOCK_1 = (
     Config(TILE=2048, num_warps=1),  # at most 128 B shared, unproven
     Config(TILE=4096, num_warps=2),  # at most 256 B shared, unproven
-    Config(TILE=4096, num_warps=8),  # at most 256 B shared, unproven
+    Config(TILE=4096, num_warps=4),  # at most 256 B shared, unproven
     Config(TILE=8192, num_warps=4),  # at most 512 B shared, unproven
     Config(TILE=16384, num_warps=8),  # at most 1024 B shared, unproven
     Config(TILE=32768, num_warps=16),  # at most 2048 B shared, unproven
@@ -52,14 +52,14 @@ _BLOCK_1 = (
 _BLOCK_2 = (
     Config(TILE=1024, num_warps=1),  # at most 128 B shared, unproven
     Config(TILE=4096, num_warps=2),  # at most 512 B shared, unproven
+    Config(TILE=4096, num_warps=4),  # at most 512 B shared, unproven
     Config(TILE=4096, num_warps=8),  # at most 512 B shared, unproven
     Config(TILE=8192, num_warps=4),  # at most 1024 B shared, unproven
-    Config(TILE=16384, num_warps=8),  # at most 2048 B shared, unproven
     Config(TILE=16384, num_warps=16),  # at most 2048 B shared, unproven
 )
 _BLOCK_3 = (
-    Config(TILE=512, num_warps=1),  # at most 4 B shared, unproven
     Config(TILE=4096, num_warps=1),  # at most 16 B shared, unproven
+    Config(TILE=4096, num_warps=2),  # at most 16 B shared, unproven
     Config(TILE=4096, num_warps=4),  # at most 16 B shared, unproven
     Config(TILE=8192, num_warps=2),  # at most 32 B shared, unproven
     Config(TILE=16384, num_warps=4),  # at most 64 B shared, unproven

@@ -1,6 +1,6 @@
 """Mean squared error over all elements, one scalar.
 
-Built by tilegen 0.1.0 from specs/mse_loss.py (spec d67fdad1, templates 36c1c5d6).
+Built by tilegen 0.1.0 from specs/mse_loss.py (spec d67fdad1, templates 1ffca5b5).
 Rebuild with `tilegen build`; edits are overwritten.
 
 Traffic: 2*M*N*e + 4 bytes (e: bytes of an element)
@@ -39,7 +39,7 @@ from ._runtime import (
 _BLOCK_1 = (
     Config(TILE=2048, num_warps=1),  # at most 32 B shared, unproven
     Config(TILE=4096, num_warps=2),  # at most 64 B shared, unproven
-    Config(TILE=4096, num_warps=8),  # at most 64 B shared, unproven
+    Config(TILE=4096, num_warps=4),  # at most 64 B shared, unproven
     Config(TILE=8192, num_warps=4),  # at most 128 B shared, unproven
     Config(TILE=16384, num_warps=8),  # at most 256 B shared, unproven
     Config(TILE=32768, num_warps=16),  # at most 512 B shared, unproven
@@ -47,9 +47,9 @@ _BLOCK_1 = (
 _BLOCK_2 = (
     Config(TILE=1024, num_warps=1),  # at most 64 B shared, unproven
     Config(TILE=4096, num_warps=2),  # at most 256 B shared, unproven
+    Config(TILE=4096, num_warps=4),  # at most 256 B shared, unproven
     Config(TILE=4096, num_warps=8),  # at most 256 B shared, unproven
     Config(TILE=8192, num_warps=4),  # at most 512 B shared, unproven
-    Config(TILE=16384, num_warps=8),  # at most 1024 B shared, unproven
     Config(TILE=16384, num_warps=16),  # at most 1024 B shared, unproven
 )
 _BLOCK_3 = (

@@ -2,7 +2,7 @@
 
 As in Qwen3; the rotation is that of rope (Su et al., arXiv:2104.09864).
 
-Built by tilegen 0.1.0 from specs/qk_norm_rope.py (spec d00ab77b, templates 36c1c5d6).
+Built by tilegen 0.1.0 from specs/qk_norm_rope.py (spec d00ab77b, templates 1ffca5b5).
 Rebuild with `tilegen build`; edits are overwritten.
 
 Traffic: 4*B*D*H*S*e + B*S*i + 2*D*e*Min(P, B*S) + 2*D*e bytes (e: bytes of an element, i: bytes of an index)
@@ -43,26 +43,26 @@ from ._runtime import (
 
 _BLOCK_1 = (
     Config(TILE=512, num_warps=1),  # at most 2048 B shared, unproven
+    Config(TILE=512, num_warps=2),  # at most 2048 B shared, unproven
     Config(TILE=1024, num_warps=1),  # at most 4096 B shared, unproven
     Config(TILE=4096, num_warps=4),  # at most 16384 B shared, unproven
     Config(TILE=4096, num_warps=16),  # at most 16384 B shared, unproven
-    Config(TILE=8192, num_warps=8),  # at most 32768 B shared, unproven
     Config(TILE=8192, num_warps=16),  # at most 32768 B shared, unproven
 )
 _BLOCK_2 = (
     Config(TILE=512, num_warps=1),  # at most 2048 B shared, unproven
     Config(TILE=512, num_warps=2),  # at most 2048 B shared, unproven
     Config(TILE=512, num_warps=4),  # at most 2048 B shared, unproven
+    Config(TILE=512, num_warps=8),  # at most 2048 B shared, unproven
     Config(TILE=1024, num_warps=2),  # at most 4096 B shared, unproven
-    Config(TILE=4096, num_warps=8),  # at most 16384 B shared, unproven
     Config(TILE=4096, num_warps=16),  # at most 16384 B shared, unproven
 )
 _BLOCK_3 = (
+    Config(TILE=512, num_warps=1),  # at most 1024 B shared, unproven
     Config(TILE=1024, num_warps=1),  # at most 2048 B shared, unproven
     Config(TILE=4096, num_warps=2),  # at most 8192 B shared, unproven
     Config(TILE=4096, num_warps=8),  # at most 8192 B shared, unproven
     Config(TILE=8192, num_warps=4),  # at most 16384 B shared, unproven
-    Config(TILE=16384, num_warps=8),  # at most 32768 B shared, unproven
     Config(TILE=16384, num_warps=16),  # at most 32768 B shared, unproven
 )
 #: Whole rows in registers, TILE elements to a program; by architecture class and element size in bytes.

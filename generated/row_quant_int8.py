@@ -2,7 +2,7 @@
 
 x is about q * scale.
 
-Built by tilegen 0.1.0 from specs/row_quant_int8.py (spec 8edcb161, templates 36c1c5d6).
+Built by tilegen 0.1.0 from specs/row_quant_int8.py (spec 8edcb161, templates 1ffca5b5).
 Rebuild with `tilegen build`; edits are overwritten.
 
 Traffic: M*N*e + M*N + 4*M bytes (e: bytes of an element)
@@ -43,37 +43,41 @@ from ._runtime import (
 )
 
 _BLOCK_1 = (
-    Config(TILE=2048, num_warps=1),  # at most 128 B shared, unproven
-    Config(TILE=4096, num_warps=2),  # at most 256 B shared, unproven
-    Config(TILE=4096, num_warps=8),  # at most 256 B shared, unproven
-    Config(TILE=8192, num_warps=4),  # at most 512 B shared, unproven
-    Config(TILE=16384, num_warps=8),  # at most 1024 B shared, unproven
-    Config(TILE=32768, num_warps=16),  # at most 2048 B shared, unproven
+    Config(TILE=4096, num_warps=2),  # at most 128 B shared, unproven
+    Config(TILE=4096, num_warps=8),  # at most 128 B shared, unproven
+    Config(TILE=8192, num_warps=4),  # at most 256 B shared, unproven
+    Config(TILE=8192, num_warps=8),  # at most 256 B shared, unproven
+    Config(TILE=16384, num_warps=8),  # at most 512 B shared, unproven
+    Config(TILE=32768, num_warps=32),  # at most 1024 B shared, unproven
 )
 _BLOCK_2 = (
+    Config(TILE=512, num_warps=1),  # at most 64 B shared, unproven
     Config(TILE=1024, num_warps=1),  # at most 128 B shared, unproven
     Config(TILE=4096, num_warps=2),  # at most 512 B shared, unproven
     Config(TILE=4096, num_warps=8),  # at most 512 B shared, unproven
     Config(TILE=8192, num_warps=4),  # at most 1024 B shared, unproven
-    Config(TILE=16384, num_warps=8),  # at most 2048 B shared, unproven
     Config(TILE=16384, num_warps=16),  # at most 2048 B shared, unproven
+)
+_BLOCK_3 = (
+    Config(TILE=4096, num_warps=4),  # at most 256 B shared, unproven
+    Config(TILE=4096, num_warps=8),  # at most 256 B shared, unproven
+    Config(TILE=8192, num_warps=2),  # at most 512 B shared, unproven
+    Config(TILE=16384, num_warps=4),  # at most 1024 B shared, unproven
+    Config(TILE=32768, num_warps=8),  # at most 2048 B shared, unproven
+    Config(TILE=32768, num_warps=16),  # at most 2048 B shared, unproven
 )
 #: Whole rows in registers, TILE elements to a program; by architecture class and element size in bytes.
 BLOCK_CONFIGS = by_class(
-    (
-        ("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120", "gfx90a", "gfx942", "gfx950"),
-        (1, 2, 4),
-        _BLOCK_1,
-    ),
-    (("gfx90a", "gfx942", "gfx950"), (8,), _BLOCK_1),
+    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2, 4), _BLOCK_1),
     (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _BLOCK_2),
+    (("gfx90a", "gfx942", "gfx950"), (1, 2, 4, 8), _BLOCK_3),
 )
 
 _LOOP_1 = (
     Config(TILE=2048, num_warps=4),  # at most 2048 B shared, unproven
     Config(TILE=2048, num_warps=8),  # at most 2048 B shared, unproven
-    Config(TILE=4096, num_warps=4),  # at most 4096 B shared, unproven
     Config(TILE=8192, num_warps=4),  # at most 8192 B shared, unproven
+    Config(TILE=8192, num_warps=16),  # at most 8192 B shared, unproven
     Config(TILE=16384, num_warps=8),  # at most 16384 B shared, unproven
     Config(TILE=32768, num_warps=32),  # at most 32768 B shared, unproven
 )
@@ -81,19 +85,11 @@ _LOOP_2 = (
     Config(TILE=2048, num_warps=4),  # at most 8192 B shared, unproven
     Config(TILE=2048, num_warps=8),  # at most 8192 B shared, unproven
     Config(TILE=2048, num_warps=16),  # at most 8192 B shared, unproven
-    Config(TILE=8192, num_warps=4),  # at most 32768 B shared, unproven
+    Config(TILE=2048, num_warps=32),  # at most 8192 B shared, unproven
     Config(TILE=8192, num_warps=16),  # at most 32768 B shared, unproven
     Config(TILE=16384, num_warps=32),  # at most 65536 B shared, unproven
 )
 _LOOP_3 = (
-    Config(TILE=2048, num_warps=4),  # at most 512 B shared, unproven
-    Config(TILE=4096, num_warps=4),  # at most 1024 B shared, unproven
-    Config(TILE=8192, num_warps=4),  # at most 2048 B shared, unproven
-    Config(TILE=16384, num_warps=8),  # at most 4096 B shared, unproven
-    Config(TILE=32768, num_warps=8),  # at most 8192 B shared, unproven
-    Config(TILE=32768, num_warps=16),  # at most 8192 B shared, unproven
-)
-_LOOP_4 = (
     Config(TILE=2048, num_warps=4),  # at most 8192 B shared, unproven
     Config(TILE=8192, num_warps=4),  # at most 32768 B shared, unproven
     Config(TILE=8192, num_warps=8),  # at most 32768 B shared, unproven
@@ -101,7 +97,7 @@ _LOOP_4 = (
     Config(TILE=32768, num_warps=8),  # at most 131072 B shared, unproven
     Config(TILE=32768, num_warps=16),  # at most 131072 B shared, unproven
 )
-_LOOP_5 = (
+_LOOP_4 = (
     Config(TILE=2048, num_warps=4),  # at most 8192 B shared, unproven
     Config(TILE=2048, num_warps=8),  # at most 8192 B shared, unproven
     Config(TILE=2048, num_warps=16),  # at most 8192 B shared, unproven
@@ -109,7 +105,7 @@ _LOOP_5 = (
     Config(TILE=8192, num_warps=8),  # at most 32768 B shared, unproven
     Config(TILE=16384, num_warps=16),  # at most 65536 B shared, unproven
 )
-_LOOP_6 = (
+_LOOP_5 = (
     Config(TILE=2048, num_warps=4),  # at most 8192 B shared, unproven
     Config(TILE=2048, num_warps=8),  # at most 8192 B shared, unproven
     Config(TILE=4096, num_warps=4),  # at most 16384 B shared, unproven
@@ -121,11 +117,10 @@ _LOOP_6 = (
 LOOP_CONFIGS = by_class(
     (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2, 4), _LOOP_1),
     (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _LOOP_2),
-    (("gfx90a", "gfx942", "gfx950"), (1,), _LOOP_3),
-    (("gfx90a", "gfx942", "gfx950"), (2, 4), _LOOP_4),
-    (("gfx950",), (8,), _LOOP_4),
-    (("gfx90a",), (8,), _LOOP_5),
-    (("gfx942",), (8,), _LOOP_6),
+    (("gfx90a", "gfx942", "gfx950"), (1, 2, 4), _LOOP_3),
+    (("gfx950",), (8,), _LOOP_3),
+    (("gfx90a",), (8,), _LOOP_4),
+    (("gfx942",), (8,), _LOOP_5),
 )
 
 

@@ -12,6 +12,8 @@ import triton.language as tl
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")  # numpy's, for nan and overflow
 
 INF, NAN = float("inf"), float("nan")
+ON_GPU = torch.cuda.is_available()
+BLOCK = 1024 if ON_GPU else 65536
 FP8 = (
     torch.float8_e4m3fn,
     torch.float8_e5m2,
@@ -30,6 +32,21 @@ def unary(helpers, name, x):
     y = torch.empty_like(x)
     helpers.map_unary[(1,)](x, y, x.numel(), NAME=name, BLOCK=1 << (x.numel() - 1).bit_length())
     return y
+
+
+@triton.jit
+def map_function(x_ptr, y_ptr, N, FUNCTION: tl.constexpr, BLOCK: tl.constexpr):
+    offsets = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    mask = offsets < N
+    tl.store(y_ptr + offsets, FUNCTION(tl.load(x_ptr + offsets, mask=mask, other=0.0)), mask=mask)
+
+
+def mapped(function, x):
+    """Return the jit function of one argument at each element of ``x``."""
+    x = x.cuda() if ON_GPU else x
+    y = torch.empty_like(x)
+    map_function[(-(-x.numel() // BLOCK),)](x, y, x.numel(), FUNCTION=function, BLOCK=BLOCK)
+    return y.cpu()
 
 
 def units_off(result, exact):
@@ -58,6 +75,121 @@ def test_fp32_functions_are_precise(helpers, name):
     assert units_off(result, exact).max() <= UNITS[name]
     zeros = result == 0
     assert torch.equal(torch.signbit(result[zeros]), torch.signbit(exact[zeros]))
+
+
+#: Errors in units of the last place that the fp32 functions of a few instructions may have; the
+#: chip's exponentials and roots are less precise than the interpreter's.
+SHORT = {"erf": 4.0, "tanh": 4.0} if ON_GPU else {"erf": 1.75, "tanh": 2.0}
+#: Where their polynomials end, and where they are 1.
+KNEES = {"erf": (0.95, 3.9195), "tanh": (1.0, 9.0109)}
+
+
+@pytest.mark.parametrize("name", SHORT)
+def test_short_functions_are_precise_everywhere(runtime, name):
+    """Every binade, both sides of every knee, and a fine grid between."""
+    knees = torch.tensor([*KNEES[name], 2 * KNEES[name][1]])
+    around = (
+        (knees.view(torch.int32)[:, None] + torch.arange(-4000, 4000)).int().view(torch.float32)
+    )
+    binades = 2.0 ** torch.linspace(-125, 127, 30000, dtype=torch.float64)
+    size = torch.cat([torch.linspace(0, 10, 300001), around.flatten(), binades.float()])
+    x = torch.cat([size, -size])
+    result, exact = mapped(getattr(runtime, name), x), getattr(torch, name)(x.double())
+    assert units_off(result, exact).max() <= SHORT[name]
+    assert (result.abs() <= 1).all()
+    assert torch.equal(torch.signbit(result), torch.signbit(x))
+
+
+@pytest.mark.parametrize("name", SHORT)
+def test_short_functions_are_as_good_as_eager(runtime, name):
+    """The largest error is at most twice that of eager fp32 and a rounding, on narrow ranges too."""
+    for low, high in ((-0.1, 0.1), (0.3, 0.9), (-2.0, -0.9), (1.5, 3.0), (-6.0, -3.0), (-3.0, 3.0)):
+        x = torch.linspace(low, high, 50001)
+        exact = getattr(torch, name)(x.double())
+        ours, eager = (
+            (y.double() - exact).abs().max()
+            for y in (mapped(getattr(runtime, name), x), getattr(torch, name)(x))
+        )
+        assert ours <= 2 * eager + 2.0**-24 * exact.abs().max()
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("name", SHORT)
+def test_short_functions_at_the_ends(runtime, name, dtype):
+    x = torch.tensor([INF, -INF, 3e38, -3e38, 40.0, -40.0, 0.0, -0.0, NAN], dtype=dtype)
+    result = mapped(getattr(runtime, name), x)
+    assert result[:8].tolist() == [1, -1, 1, -1, 1, -1, 0, 0]
+    assert torch.equal(torch.signbit(result[:8]), torch.signbit(x[:8]))
+    assert result[8].isnan()
+
+
+def composed_gelu(x):
+    """Return the exact GELU in eager, op by op: it is closer than that of `torch.nn.functional`."""
+    return 0.5 * x * (1.0 + torch.erf(x * math.sqrt(0.5)))
+
+
+def gelu_errors(runtime, x):
+    """Return the exact GELU in fp64 and the errors of the helper and of eager in fp32."""
+    exact = torch.nn.functional.gelu(x.double())
+    ours, eager = mapped(runtime.exact_gelu, x), composed_gelu(x)
+    return exact, (ours.double() - exact).abs(), (eager.double() - exact).abs()
+
+
+@pytest.mark.parametrize(
+    ("low", "high"),
+    [
+        (-20, 20), (-14, -8), (-8, -6), (-6, -3), (-4, -3), (-3, -2), (-2, -1), (-1, 0),
+        (-0.1, 0.1), (-1e-3, 1e-3), (0, 1), (1, 3), (3, 6), (6, 20),
+    ],
+)  # fmt: skip
+def test_exact_gelu_is_as_good_as_eager(runtime, low, high):
+    """The largest error is at most twice that of eager fp32 and a rounding, on narrow ranges too."""
+    exact, ours, eager = gelu_errors(runtime, torch.linspace(low, high, 200001))
+    assert ours.max() <= 2 * eager.max() + 2.0**-24 * exact.abs().max()
+
+
+#: Lower ends of x, and the relative errors of the exact GELU above them, up to the next.
+GELU_RELATIVE = {-3.0: 1e-5, -2.0: 2e-6, -1.0: 4e-7, 0.0: 2e-7}
+
+
+@pytest.mark.parametrize("low", GELU_RELATIVE)
+def test_exact_gelu_is_precise_where_it_is_not_tiny(runtime, low):
+    """A fine grid, and from 0 on every binade as well."""
+    grid = torch.linspace(low, low + 1, 200001)
+    if low == 0.0:
+        binades = 2.0 ** torch.linspace(-124, 127, 30000, dtype=torch.float64)
+        grid = torch.cat([torch.linspace(0, 20, 400001), binades.float(), -binades[:14000].float()])
+    exact, ours, _ = gelu_errors(runtime, grid)
+    assert (ours <= GELU_RELATIVE[low] * (2 if ON_GPU else 1) * exact.abs()).all()
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_exact_gelu_at_the_ends(runtime, dtype):
+    x = torch.tensor([INF, -INF, NAN, 3e38, -3e38, 40.0, -40.0, -16.0, 0.0, -0.0], dtype=dtype)
+    # In fp32, PyTorch's gelu of +inf is NaN on some CPUs.
+    result, expected = mapped(runtime.exact_gelu, x), torch.nn.functional.gelu(x.double())
+    assert result[:3].nan_to_num(7.0, INF).tolist() == [INF, 7.0, 7.0]
+    assert expected[:3].nan_to_num(7.0, INF).tolist() == [INF, 7.0, 7.0]
+    assert result[3:].tolist() == x[3:].clamp(min=0).tolist()
+    # Without a sign where PyTorch's vectors have none either; in fp64 it has one.
+    signs = torch.signbit(result[8:]).tolist()
+    assert signs == ([False, True] if dtype == torch.float64 else [False, False])
+
+
+def test_exact_gelu_never_grows_again(runtime):
+    """Neither does the polynomial turn, nor does the power come back, for any negative x."""
+    x = -(2.0 ** torch.linspace(4, 127.9, 100000, dtype=torch.float64)).float()
+    assert (mapped(runtime.exact_gelu, x) == 0).all()
+    x = torch.linspace(-16, -0.76, 200001)
+    y = mapped(runtime.exact_gelu, x)
+    assert (y <= 0).all()
+    assert (y.diff() <= 3e-8).all()
+
+
+def test_exact_gelu_in_fp64(runtime):
+    x = torch.cat([torch.linspace(-40, 40, 60001), torch.randn(4000) * 1e-9]).double()
+    off = (mapped(runtime.exact_gelu, x) - torch.nn.functional.gelu(x)).abs()
+    assert (off <= torch.finfo(torch.float64).eps * x.abs()).all()
 
 
 @pytest.mark.parametrize("name", UNITS)

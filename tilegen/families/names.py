@@ -24,6 +24,8 @@ RESERVED = frozenset(
         "narrow",
         "scalar",
         "tanh",
+        "erf",
+        "exact_gelu",
         "log1p",
         "expm1",
         "round_even",

@@ -209,13 +209,17 @@ _FUNCTIONS = (
         "rsqrt", 1, "real", "tl.rsqrt({0})", "torch.rsqrt({0})",
         lambda a: _quotient(1.0, _root(a)), special=1,
     ),
-    Op("tanh", 1, "real", "tanh({0})", "torch.tanh({0})", math.tanh, special=2, flops=4),
+    Op("tanh", 1, "real", "tanh({0})", "torch.tanh({0})", math.tanh, special=2, flops=15),
     Op(
         "sigmoid", 1, "real", "sigmoid({0})", "torch.sigmoid({0})",
         lambda a: 1 / (1 + _exp(-a)),
         special=2, flops=3,
     ),
-    Op("erf", 1, "real", "tl.erf({0})", "torch.erf({0})", math.erf, flops=20, special=1),
+    Op("erf", 1, "real", "erf({0})", "torch.erf({0})", math.erf, special=1, flops=16),
+    Op(
+        "gelu", 1, "real", "exact_gelu({0})", "torch.nn.functional.gelu({0})",
+        lambda a: 0.5 * a * (1.0 + math.erf(a * math.sqrt(0.5))), special=1, flops=12,
+    ),
     Op(
         "sin", 1, "real", "tl.sin({0})", "torch.sin({0})",
         lambda a: math.sin(a) if math.isfinite(a) else math.nan, special=1,

@@ -14,7 +14,7 @@ from tilegen.targets import Target
 # --- Predicted times. Constants are seconds and bytes of an H200, from the probes in each line.
 
 #: Each step of a program, from its loads to its stores: fitted to all sweeps.
-LATENCY: Final = 0.5e-6
+LATENCY: Final = 0.4e-6
 #: What each warp but the first adds to a join of a row: the last one had to wait for its turn
 #: (layernorm of 8192 columns: with 4 warps 0.96 of copy, with 16 only 0.73).
 JOIN: Final = 0.06e-6
@@ -171,7 +171,7 @@ def block_cost(
         target, cdiv(rows, tall), resident(config, target, work, size, tile), warps, 1,
         tile * size * (work.reads + work.writes),
         tile * (work.flops + OVERHEAD * (work.reads + work.writes)), tile * work.special,
-        work.joins * tall,
+        work.joins,
     )  # fmt: skip
 
 

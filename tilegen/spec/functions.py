@@ -136,13 +136,14 @@ def silu(x: Operand) -> Value:
 def gelu(x: Operand, approximate: str = "none") -> Value:
     """The Gaussian error linear unit (Hendrycks and Gimpel, 2016).
 
-    `approximate="tanh"` is the usual approximation, written as x sigmoid(2 u), which is the same
-    function as x (1 + tanh(u)) / 2 with one exponential.
+    `approximate="none"` is x (1 + erf(x / sqrt(2))) / 2, an op of its own. `approximate="tanh"` is
+    the usual approximation, written as x sigmoid(2 u), which is the same function as
+    x (1 + tanh(u)) / 2 with one exponential.
     """
-    v = as_value(x)
     if approximate == "none":
-        return 0.5 * v * (1.0 + erf(v * math.sqrt(0.5)))
+        return pointwise("gelu", x)
     if approximate == "tanh":
+        v = as_value(x)
         return v * sigmoid(2.0 * math.sqrt(2.0 / math.pi) * (v + 0.044715 * (v * v * v)))
     raise errors.BadOption(f"gelu(approximate={approximate!r})", here(), 'it is "none" or "tanh"')
 
