@@ -2903,21 +2903,27 @@ def deviations_end(rest, squares):
 
 
 @triton.jit
-def lane_means(x, valid, EVEN: tl.constexpr):
-    """Return the mean of each lane of a block; 0 if it has none."""
+def block_mean(x, valid, EVEN: tl.constexpr):
+    """Return the mean of a block; 0 if it is empty."""
     if EVEN:
-        return tl.sum(x, axis=1, keep_dims=True) / x.shape[1]
+        held = x.shape[0] * x.shape[1]
     else:
-        held = tl.sum(tl.where(valid, x * 0.0 + 1.0, 0.0), axis=1, keep_dims=True)
-        return tl.sum(tl.where(valid, x, 0.0), axis=1, keep_dims=True) / tl.maximum(held, 1.0)
+        held = tl.maximum(_sum_block(tl.where(valid, x * 0.0 + 1.0, 0.0)), 1.0)
+        x = tl.where(valid, x, 0.0)
+    return _sum_block(x) / held
+
+
+@triton.jit
+def _sum_block(x):
+    return tl.sum(tl.sum(x, axis=1, keep_dims=True), axis=0, keep_dims=True)
 
 
 @triton.jit
 def moments_step(total, squares, count, x, shift, valid, EVEN: tl.constexpr):
     """Take a block into sums of x - shift and of its square.
 
-    The shift of a lane is the mean of its first block. What cancels in the end is then at most
-    as many times larger than the lane's own spread as the lane has blocks (Chan et al., 1983).
+    The shift is the mean of the first block, so that its square is at most as many times the
+    variance as there are blocks: no more cancels in the end (Chan et al., 1983).
     """
     if EVEN:
         distance = x - shift
@@ -2930,10 +2936,21 @@ def moments_step(total, squares, count, x, shift, valid, EVEN: tl.constexpr):
 
 
 @triton.jit
+def _add_triples(a, b, c, other_a, other_b, other_c):
+    return a + other_a, b + other_b, c + other_c
+
+
+@triton.jit
 def moments_end(shift, total, squares, count):
     """Return mean, sum of squared distances from it, and count of all lanes together."""
+    if _INTERPRETED:
+        total = tl.sum(total, axis=0, keep_dims=True)
+        squares = tl.sum(squares, axis=0, keep_dims=True)
+        count = tl.sum(count, axis=0, keep_dims=True)
+    else:
+        total, squares, count = tl.reduce((total, squares, count), 0, _add_triples, keep_dims=True)
     average = total / tl.maximum(count, 1.0)
-    return moments_join(shift + average, maximum(squares - total * average, 0.0), count)
+    return shift + average, maximum(squares - total * average, 0.0), count
 
 
 @triton.jit
@@ -2947,7 +2964,7 @@ def _merge_moments(mean, spread, count, other_mean, other_spread, other_count):
 
 @triton.jit
 def moments_join(mean, spread, count):
-    """Join the moments of lanes, or of programs that share a row."""
+    """Join the moments of programs that share a row."""
     if _INTERPRETED:
         total = tl.sum(count, axis=0, keep_dims=True)
         row_mean = tl.sum(mean * count, axis=0, keep_dims=True) / tl.maximum(total, 1.0)

@@ -2,7 +2,7 @@
 
 y normalises the unrounded sum; h is that sum as it is stored, rounded.
 
-Built by tilegen 0.1.0 from specs/add_layernorm.py (spec f5dda980, templates 1ffca5b5).
+Built by tilegen 0.1.0 from specs/add_layernorm.py (spec f5dda980, templates 89460f89).
 Rebuild with `tilegen build`; edits are overwritten.
 
 Traffic: 4*M*N*e + N*e bytes (e: bytes of an element)
@@ -28,10 +28,10 @@ from ._runtime import (
     Work,
     below,
     block_cost,
+    block_mean,
     by_class,
     cdiv,
     deviations,
-    lane_means,
     least,
     loop_cost,
     maximum,
@@ -47,12 +47,12 @@ from ._runtime import (
 )
 
 _BLOCK_1 = (
-    Config(TILE=1024, num_warps=1),  # at most 2048 B shared, unproven
-    Config(TILE=4096, num_warps=2),  # at most 8192 B shared, unproven
-    Config(TILE=4096, num_warps=4),  # at most 8192 B shared, unproven
-    Config(TILE=4096, num_warps=8),  # at most 8192 B shared, unproven
-    Config(TILE=8192, num_warps=4),  # at most 16384 B shared, unproven
-    Config(TILE=16384, num_warps=16),  # at most 32768 B shared, unproven
+    Config(TILE=1024, num_warps=1),  # at most 4096 B shared, unproven
+    Config(TILE=4096, num_warps=2),  # at most 16384 B shared, unproven
+    Config(TILE=4096, num_warps=4),  # at most 16384 B shared, unproven
+    Config(TILE=4096, num_warps=8),  # at most 16384 B shared, unproven
+    Config(TILE=8192, num_warps=4),  # at most 32768 B shared, unproven
+    Config(TILE=16384, num_warps=16),  # at most 65536 B shared, unproven
 )
 _BLOCK_2 = (
     Config(TILE=512, num_warps=1),  # at most 2048 B shared, unproven
@@ -63,14 +63,6 @@ _BLOCK_2 = (
     Config(TILE=8192, num_warps=16),  # at most 32768 B shared, unproven
 )
 _BLOCK_3 = (
-    Config(TILE=512, num_warps=1),  # at most 2048 B shared, unproven
-    Config(TILE=512, num_warps=2),  # at most 2048 B shared, unproven
-    Config(TILE=512, num_warps=4),  # at most 2048 B shared, unproven
-    Config(TILE=512, num_warps=8),  # at most 2048 B shared, unproven
-    Config(TILE=1024, num_warps=2),  # at most 4096 B shared, unproven
-    Config(TILE=4096, num_warps=8),  # at most 16384 B shared, unproven
-)
-_BLOCK_4 = (
     Config(TILE=4096, num_warps=4),  # at most 8192 B shared, unproven
     Config(TILE=4096, num_warps=8),  # at most 8192 B shared, unproven
     Config(TILE=8192, num_warps=2),  # at most 16384 B shared, unproven
@@ -80,47 +72,37 @@ _BLOCK_4 = (
 )
 #: Whole rows in registers, TILE elements to a program; by architecture class and element size in bytes.
 BLOCK_CONFIGS = by_class(
-    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2), _BLOCK_1),
-    (("gfx90a", "gfx942", "gfx950"), (4,), _BLOCK_1),
-    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (4,), _BLOCK_2),
-    (("gfx90a", "gfx942", "gfx950"), (8,), _BLOCK_2),
-    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _BLOCK_3),
-    (("gfx90a", "gfx942", "gfx950"), (1, 2), _BLOCK_4),
+    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2, 4), _BLOCK_1),
+    (("gfx90a", "gfx942", "gfx950"), (8,), _BLOCK_1),
+    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _BLOCK_2),
+    (("gfx90a", "gfx942", "gfx950"), (1, 2, 4), _BLOCK_3),
 )
 
 _LOOP_1 = (
     Config(TILE=2048, num_warps=4),  # at most 2048 B shared, unproven
     Config(TILE=2048, num_warps=8),  # at most 2048 B shared, unproven
+    Config(TILE=4096, num_warps=4),  # at most 4096 B shared, unproven
     Config(TILE=8192, num_warps=4),  # at most 8192 B shared, unproven
     Config(TILE=8192, num_warps=8),  # at most 8192 B shared, unproven
-    Config(TILE=8192, num_warps=16),  # at most 8192 B shared, unproven
     Config(TILE=16384, num_warps=32),  # at most 16384 B shared, unproven
 )
 _LOOP_2 = (
     Config(TILE=2048, num_warps=4),  # at most 8192 B shared, unproven
     Config(TILE=2048, num_warps=8),  # at most 8192 B shared, unproven
-    Config(TILE=2048, num_warps=16),  # at most 8192 B shared, unproven
     Config(TILE=4096, num_warps=8),  # at most 16384 B shared, unproven
     Config(TILE=4096, num_warps=16),  # at most 16384 B shared, unproven
+    Config(TILE=8192, num_warps=16),  # at most 32768 B shared, unproven
     Config(TILE=8192, num_warps=32),  # at most 32768 B shared, unproven
 )
 _LOOP_3 = (
-    Config(TILE=2048, num_warps=4),  # at most 512 B shared, unproven
-    Config(TILE=4096, num_warps=4),  # at most 1024 B shared, unproven
-    Config(TILE=8192, num_warps=8),  # at most 2048 B shared, unproven
-    Config(TILE=16384, num_warps=8),  # at most 4096 B shared, unproven
-    Config(TILE=16384, num_warps=16),  # at most 4096 B shared, unproven
-    Config(TILE=32768, num_warps=16),  # at most 8192 B shared, unproven
-)
-_LOOP_4 = (
-    Config(TILE=2048, num_warps=4),  # at most 2048 B shared, unproven
     Config(TILE=4096, num_warps=4),  # at most 4096 B shared, unproven
+    Config(TILE=8192, num_warps=8),  # at most 8192 B shared, unproven
     Config(TILE=8192, num_warps=16),  # at most 8192 B shared, unproven
     Config(TILE=16384, num_warps=8),  # at most 16384 B shared, unproven
     Config(TILE=16384, num_warps=16),  # at most 16384 B shared, unproven
     Config(TILE=32768, num_warps=16),  # at most 32768 B shared, unproven
 )
-_LOOP_5 = (
+_LOOP_4 = (
     Config(TILE=2048, num_warps=4),  # at most 8192 B shared, unproven
     Config(TILE=2048, num_warps=8),  # at most 8192 B shared, unproven
     Config(TILE=2048, num_warps=16),  # at most 8192 B shared, unproven
@@ -132,9 +114,8 @@ _LOOP_5 = (
 LOOP_CONFIGS = by_class(
     (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2, 4), _LOOP_1),
     (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _LOOP_2),
-    (("gfx90a", "gfx942", "gfx950"), (1,), _LOOP_3),
-    (("gfx90a", "gfx942", "gfx950"), (2, 4), _LOOP_4),
-    (("gfx90a", "gfx942", "gfx950"), (8,), _LOOP_5),
+    (("gfx90a", "gfx942", "gfx950"), (1, 2, 4), _LOOP_3),
+    (("gfx90a", "gfx942", "gfx950"), (8,), _LOOP_4),
 )
 
 
@@ -171,6 +152,7 @@ def _add_layernorm_block(
     BLOCK_N: tl.constexpr,
     EVEN_M: tl.constexpr,
     EVEN_N: tl.constexpr,
+    EARLY: tl.constexpr,
     INT: tl.constexpr,
     FLOAT: tl.constexpr,
 ):
@@ -200,9 +182,10 @@ def _add_layernorm_block(
         other=0.0,
         eviction_policy="evict_last",
     ).to(FLOAT)
-    weight = tl.load(
-        weight_ptr + cols * weight_col, mask=in_cols, other=0.0, eviction_policy="evict_last"
-    )
+    if EARLY:
+        weight = tl.load(
+            weight_ptr + cols * weight_col, mask=in_cols, other=0.0, eviction_policy="evict_last"
+        )
     # h = x + residual
     h = x + residual
     # y = (h - mean(h)) * rstd * weight
@@ -215,6 +198,10 @@ def _add_layernorm_block(
     row_spread = maximum(row_squares - row_rest * shift, 0.0)
     # rstd = rsqrt(variance(h) + eps)
     rstd = tl.rsqrt(row_spread / N + eps)
+    if not EARLY:
+        weight = tl.load(
+            weight_ptr + cols * weight_col, mask=in_cols, other=0.0, eviction_policy="evict_last"
+        )
     y = (h - row_mean) * rstd * weight.to(FLOAT)
     tl.store(y_rows + cols * y_col, narrow(y, y_ptr.dtype.element_ty), mask=in_rows & in_cols)
     tl.store(h_rows + cols * h_col, narrow(h, h_ptr.dtype.element_ty), mask=in_rows & in_cols)
@@ -283,7 +270,7 @@ def _add_layernorm_loop(
     ).to(FLOAT)
     # h = x + residual
     h = x + residual
-    shift = lane_means(h, in_cols, EVEN)
+    shift = block_mean(h, in_cols, EVEN)
 
     for start in range(0, N, LANES * VECTOR):
         cols = start + lane
@@ -388,7 +375,7 @@ def _add_layernorm_partial(
     residual = tl.load(residual_rows + cols * residual_col, mask=in_cols, other=0.0).to(FLOAT)
     # h = x + residual
     h = x + residual
-    shift = lane_means(h, in_cols, EVEN)
+    shift = block_mean(h, in_cols, EVEN)
 
     for start in range(split * CHUNK, stop, LANES * VECTOR):
         cols = start + lane
@@ -532,6 +519,7 @@ def _add_layernorm_bias_block(
     BLOCK_N: tl.constexpr,
     EVEN_M: tl.constexpr,
     EVEN_N: tl.constexpr,
+    EARLY: tl.constexpr,
     INT: tl.constexpr,
     FLOAT: tl.constexpr,
 ):
@@ -561,12 +549,13 @@ def _add_layernorm_bias_block(
         other=0.0,
         eviction_policy="evict_last",
     ).to(FLOAT)
-    weight = tl.load(
-        weight_ptr + cols * weight_col, mask=in_cols, other=0.0, eviction_policy="evict_last"
-    )
-    bias = tl.load(
-        bias_ptr + cols * bias_col, mask=in_cols, other=0.0, eviction_policy="evict_last"
-    )
+    if EARLY:
+        weight = tl.load(
+            weight_ptr + cols * weight_col, mask=in_cols, other=0.0, eviction_policy="evict_last"
+        )
+        bias = tl.load(
+            bias_ptr + cols * bias_col, mask=in_cols, other=0.0, eviction_policy="evict_last"
+        )
     # h = x + residual
     h = x + residual
     # y = (h - mean(h)) * rstd * weight
@@ -579,7 +568,15 @@ def _add_layernorm_bias_block(
     row_spread = maximum(row_squares - row_rest * shift, 0.0)
     # rstd = rsqrt(variance(h) + eps)
     rstd = tl.rsqrt(row_spread / N + eps)
+    if not EARLY:
+        weight = tl.load(
+            weight_ptr + cols * weight_col, mask=in_cols, other=0.0, eviction_policy="evict_last"
+        )
     y = (h - row_mean) * rstd * weight.to(FLOAT)
+    if not EARLY:
+        bias = tl.load(
+            bias_ptr + cols * bias_col, mask=in_cols, other=0.0, eviction_policy="evict_last"
+        )
     # y = y + bias
     y = y + bias.to(FLOAT)
     tl.store(y_rows + cols * y_col, narrow(y, y_ptr.dtype.element_ty), mask=in_rows & in_cols)
@@ -651,7 +648,7 @@ def _add_layernorm_bias_loop(
     ).to(FLOAT)
     # h = x + residual
     h = x + residual
-    shift = lane_means(h, in_cols, EVEN)
+    shift = block_mean(h, in_cols, EVEN)
 
     for start in range(0, N, LANES * VECTOR):
         cols = start + lane
@@ -761,7 +758,7 @@ def _add_layernorm_bias_partial(
     residual = tl.load(residual_rows + cols * residual_col, mask=in_cols, other=0.0).to(FLOAT)
     # h = x + residual
     h = x + residual
-    shift = lane_means(h, in_cols, EVEN)
+    shift = block_mean(h, in_cols, EVEN)
 
     for start in range(split * CHUNK, stop, LANES * VECTOR):
         cols = start + lane
@@ -883,22 +880,14 @@ def _plan(call: Call) -> Launch:
     width = next_power_of_2(columns)
 
     def block_time(config: Config) -> float:
-        work = Work(reads=2, writes=2, flops=8, joins=2, held=2.5, held_wide=3)
+        work = Work(reads=2, writes=2, flops=8, joins=2, held=2, held_wide=2)
         return block_cost(config, call.target, work, call.element_size, rows.total, width)
 
     block = least(call, BLOCK_CONFIGS, block_time)
 
     def loop_time(config: Config) -> float:
         work = Work(
-            reads=2,
-            writes=2,
-            flops=9.875,
-            special=0.125,
-            rereads=2,
-            joins=1,
-            passes=2,
-            held=1.3,
-            held_wide=1.7875,
+            reads=2, writes=2, flops=8.75, rereads=2, joins=2, passes=2, held=1.3, held_wide=1.7875
         )
         return loop_cost(config, call.target, work, call.element_size, rows.total, columns)
 
@@ -906,15 +895,7 @@ def _plan(call: Call) -> Launch:
 
     def split_time(config: Config) -> float:
         work = Work(
-            reads=2,
-            writes=2,
-            flops=10.75,
-            special=0.125,
-            rereads=2,
-            joins=2,
-            passes=2,
-            held=1.3,
-            held_wide=1.7875,
+            reads=2, writes=2, flops=9.625, rereads=2, joins=3, passes=2, held=1.3, held_wide=1.7875
         )
         return split_cost(config, call.target, work, call.element_size, rows.total, columns)
 
@@ -1021,6 +1002,7 @@ def _plan(call: Call) -> Launch:
                     "BLOCK_N": width,
                     "EVEN_M": rows.total % block_m == 0,
                     "EVEN_N": columns == width,
+                    "EARLY": width <= 4096,
                 },
                 config=config,
             )
@@ -1063,22 +1045,14 @@ def _plan_bias(call: Call) -> Launch:
     width = next_power_of_2(columns)
 
     def block_time(config: Config) -> float:
-        work = Work(reads=2, writes=2, flops=9, joins=2, held=3, held_wide=4)
+        work = Work(reads=2, writes=2, flops=9, joins=2, held=3, held_wide=3)
         return block_cost(config, call.target, work, call.element_size, rows.total, width)
 
     block = least(call, BLOCK_CONFIGS, block_time)
 
     def loop_time(config: Config) -> float:
         work = Work(
-            reads=2,
-            writes=2,
-            flops=10.875,
-            special=0.125,
-            rereads=2,
-            joins=1,
-            passes=2,
-            held=1.95,
-            held_wide=1.95,
+            reads=2, writes=2, flops=9.75, rereads=2, joins=2, passes=2, held=1.95, held_wide=1.95
         )
         return loop_cost(config, call.target, work, call.element_size, rows.total, columns)
 
@@ -1086,15 +1060,7 @@ def _plan_bias(call: Call) -> Launch:
 
     def split_time(config: Config) -> float:
         work = Work(
-            reads=2,
-            writes=2,
-            flops=11.75,
-            special=0.125,
-            rereads=2,
-            joins=2,
-            passes=2,
-            held=1.95,
-            held_wide=1.95,
+            reads=2, writes=2, flops=10.625, rereads=2, joins=3, passes=2, held=1.95, held_wide=1.95
         )
         return split_cost(config, call.target, work, call.element_size, rows.total, columns)
 
@@ -1204,6 +1170,7 @@ def _plan_bias(call: Call) -> Launch:
                     "BLOCK_N": width,
                     "EVEN_M": rows.total % block_m == 0,
                     "EVEN_N": columns == width,
+                    "EARLY": width <= 4096,
                 },
                 config=config,
             )

@@ -2,7 +2,7 @@
 
 y normalises the unrounded sum; h is that sum as it is stored, rounded.
 
-Built by tilegen 0.1.0 from specs/add_rmsnorm.py (spec 76e34d14, templates 1ffca5b5).
+Built by tilegen 0.1.0 from specs/add_rmsnorm.py (spec 76e34d14, templates 89460f89).
 Rebuild with `tilegen build`; edits are overwritten.
 
 Traffic: 4*M*N*e + N*e bytes (e: bytes of an element)
@@ -49,22 +49,14 @@ _BLOCK_1 = (
     Config(TILE=16384, num_warps=32),  # at most 32768 B shared, unproven
 )
 _BLOCK_2 = (
-    Config(TILE=1024, num_warps=1),  # at most 4096 B shared, unproven
-    Config(TILE=4096, num_warps=2),  # at most 16384 B shared, unproven
-    Config(TILE=4096, num_warps=4),  # at most 16384 B shared, unproven
-    Config(TILE=4096, num_warps=16),  # at most 16384 B shared, unproven
-    Config(TILE=8192, num_warps=4),  # at most 32768 B shared, unproven
-    Config(TILE=16384, num_warps=16),  # at most 65536 B shared, unproven
-)
-_BLOCK_3 = (
     Config(TILE=512, num_warps=1),  # at most 2048 B shared, unproven
+    Config(TILE=512, num_warps=2),  # at most 2048 B shared, unproven
     Config(TILE=1024, num_warps=1),  # at most 4096 B shared, unproven
     Config(TILE=4096, num_warps=4),  # at most 16384 B shared, unproven
-    Config(TILE=4096, num_warps=8),  # at most 16384 B shared, unproven
     Config(TILE=4096, num_warps=16),  # at most 16384 B shared, unproven
     Config(TILE=8192, num_warps=16),  # at most 32768 B shared, unproven
 )
-_BLOCK_4 = (
+_BLOCK_3 = (
     Config(TILE=4096, num_warps=1),  # at most 8192 B shared, unproven
     Config(TILE=4096, num_warps=8),  # at most 8192 B shared, unproven
     Config(TILE=8192, num_warps=2),  # at most 16384 B shared, unproven
@@ -72,13 +64,20 @@ _BLOCK_4 = (
     Config(TILE=16384, num_warps=4),  # at most 32768 B shared, unproven
     Config(TILE=32768, num_warps=16),  # at most 65536 B shared, unproven
 )
+_BLOCK_4 = (
+    Config(TILE=512, num_warps=1),  # at most 2048 B shared, unproven
+    Config(TILE=1024, num_warps=1),  # at most 4096 B shared, unproven
+    Config(TILE=4096, num_warps=2),  # at most 16384 B shared, unproven
+    Config(TILE=4096, num_warps=8),  # at most 16384 B shared, unproven
+    Config(TILE=8192, num_warps=4),  # at most 32768 B shared, unproven
+    Config(TILE=16384, num_warps=16),  # at most 65536 B shared, unproven
+)
 #: Whole rows in registers, TILE elements to a program; by architecture class and element size in bytes.
 BLOCK_CONFIGS = by_class(
-    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2), _BLOCK_1),
-    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (4,), _BLOCK_2),
-    (("gfx90a", "gfx942", "gfx950"), (8,), _BLOCK_2),
-    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _BLOCK_3),
-    (("gfx90a", "gfx942", "gfx950"), (1, 2, 4), _BLOCK_4),
+    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2, 4), _BLOCK_1),
+    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _BLOCK_2),
+    (("gfx90a", "gfx942", "gfx950"), (1, 2, 4), _BLOCK_3),
+    (("gfx90a", "gfx942", "gfx950"), (8,), _BLOCK_4),
 )
 
 _LOOP_1 = (
@@ -174,6 +173,7 @@ def _add_rmsnorm_block(
     BLOCK_N: tl.constexpr,
     EVEN_M: tl.constexpr,
     EVEN_N: tl.constexpr,
+    EARLY: tl.constexpr,
     INT: tl.constexpr,
     FLOAT: tl.constexpr,
 ):
@@ -203,14 +203,19 @@ def _add_rmsnorm_block(
         other=0.0,
         eviction_policy="evict_last",
     ).to(FLOAT)
-    weight = tl.load(
-        weight_ptr + cols * weight_col, mask=in_cols, other=0.0, eviction_policy="evict_last"
-    )
+    if EARLY:
+        weight = tl.load(
+            weight_ptr + cols * weight_col, mask=in_cols, other=0.0, eviction_policy="evict_last"
+        )
     # h = x + residual
     h = x + residual
     # rstd = rsqrt(mean(h * h) + eps)
     row_sum = tl.sum(h * h, axis=1, keep_dims=True)
     rstd = tl.rsqrt(row_sum / N + eps)
+    if not EARLY:
+        weight = tl.load(
+            weight_ptr + cols * weight_col, mask=in_cols, other=0.0, eviction_policy="evict_last"
+        )
     # y = h * rstd * weight
     y = h * rstd * weight.to(FLOAT)
     tl.store(y_rows + cols * y_col, narrow(y, y_ptr.dtype.element_ty), mask=in_rows & in_cols)
@@ -472,7 +477,7 @@ def _plan(call: Call) -> Launch:
     width = next_power_of_2(columns)
 
     def block_time(config: Config) -> float:
-        work = Work(reads=2, writes=2, flops=5, joins=1, held=2, held_wide=3)
+        work = Work(reads=2, writes=2, flops=5, joins=1, held=2, held_wide=2)
         return block_cost(config, call.target, work, call.element_size, rows.total, width)
 
     block = least(call, BLOCK_CONFIGS, block_time)
@@ -591,6 +596,7 @@ def _plan(call: Call) -> Launch:
                     "BLOCK_N": width,
                     "EVEN_M": rows.total % block_m == 0,
                     "EVEN_N": columns == width,
+                    "EARLY": width <= 4096,
                 },
                 config=config,
             )

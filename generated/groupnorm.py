@@ -1,6 +1,6 @@
 """Normalise groups of channels over all positions (Wu and He, arXiv:1803.08494).
 
-Built by tilegen 0.1.0 from specs/groupnorm.py (spec e0f2072b, templates 1ffca5b5).
+Built by tilegen 0.1.0 from specs/groupnorm.py (spec e0f2072b, templates 89460f89).
 Rebuild with `tilegen build`; edits are overwritten.
 
 Traffic: 2*B*C*G*HW*e + 2*C*G*e bytes (e: bytes of an element)
@@ -26,10 +26,10 @@ from ._runtime import (
     Work,
     below,
     block_cost,
+    block_mean,
     by_class,
     cdiv,
     deviations,
-    lane_means,
     least,
     loop_cost,
     maximum,
@@ -45,6 +45,14 @@ from ._runtime import (
 )
 
 _BLOCK_1 = (
+    Config(TILE=4096, num_warps=2),  # at most 64 B shared, unproven
+    Config(TILE=4096, num_warps=4),  # at most 64 B shared, unproven
+    Config(TILE=4096, num_warps=8),  # at most 64 B shared, unproven
+    Config(TILE=8192, num_warps=4),  # at most 128 B shared, unproven
+    Config(TILE=16384, num_warps=8),  # at most 256 B shared, unproven
+    Config(TILE=32768, num_warps=16),  # at most 512 B shared, unproven
+)
+_BLOCK_2 = (
     Config(TILE=1024, num_warps=1),  # at most 64 B shared, unproven
     Config(TILE=4096, num_warps=2),  # at most 256 B shared, unproven
     Config(TILE=4096, num_warps=4),  # at most 256 B shared, unproven
@@ -52,7 +60,7 @@ _BLOCK_1 = (
     Config(TILE=8192, num_warps=4),  # at most 512 B shared, unproven
     Config(TILE=16384, num_warps=16),  # at most 1024 B shared, unproven
 )
-_BLOCK_2 = (
+_BLOCK_3 = (
     Config(TILE=512, num_warps=1),  # at most 64 B shared, unproven
     Config(TILE=512, num_warps=2),  # at most 64 B shared, unproven
     Config(TILE=1024, num_warps=1),  # at most 128 B shared, unproven
@@ -60,20 +68,22 @@ _BLOCK_2 = (
     Config(TILE=4096, num_warps=8),  # at most 512 B shared, unproven
     Config(TILE=8192, num_warps=8),  # at most 1024 B shared, unproven
 )
-_BLOCK_3 = (
-    Config(TILE=4096, num_warps=4),  # at most 64 B shared, unproven
-    Config(TILE=4096, num_warps=8),  # at most 64 B shared, unproven
-    Config(TILE=8192, num_warps=2),  # at most 128 B shared, unproven
-    Config(TILE=16384, num_warps=4),  # at most 256 B shared, unproven
-    Config(TILE=16384, num_warps=8),  # at most 256 B shared, unproven
-    Config(TILE=32768, num_warps=16),  # at most 512 B shared, unproven
+_BLOCK_4 = (
+    Config(TILE=4096, num_warps=1),  # at most 32 B shared, unproven
+    Config(TILE=4096, num_warps=4),  # at most 32 B shared, unproven
+    Config(TILE=4096, num_warps=8),  # at most 32 B shared, unproven
+    Config(TILE=8192, num_warps=2),  # at most 64 B shared, unproven
+    Config(TILE=16384, num_warps=4),  # at most 128 B shared, unproven
+    Config(TILE=32768, num_warps=8),  # at most 256 B shared, unproven
 )
 #: Whole rows in registers, TILE elements to a program; by architecture class and element size in bytes.
 BLOCK_CONFIGS = by_class(
-    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2, 4), _BLOCK_1),
-    (("gfx90a", "gfx942", "gfx950"), (8,), _BLOCK_1),
-    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _BLOCK_2),
-    (("gfx90a", "gfx942", "gfx950"), (1, 2, 4), _BLOCK_3),
+    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2), _BLOCK_1),
+    (("gfx90a", "gfx942", "gfx950"), (4,), _BLOCK_1),
+    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (4,), _BLOCK_2),
+    (("gfx90a", "gfx942", "gfx950"), (8,), _BLOCK_2),
+    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _BLOCK_3),
+    (("gfx90a", "gfx942", "gfx950"), (1, 2), _BLOCK_4),
 )
 
 _LOOP_1 = (
@@ -87,15 +97,15 @@ _LOOP_1 = (
 _LOOP_2 = (
     Config(TILE=2048, num_warps=4),  # at most 8192 B shared, unproven
     Config(TILE=2048, num_warps=8),  # at most 8192 B shared, unproven
+    Config(TILE=2048, num_warps=16),  # at most 8192 B shared, unproven
     Config(TILE=8192, num_warps=4),  # at most 32768 B shared, unproven
     Config(TILE=8192, num_warps=8),  # at most 32768 B shared, unproven
-    Config(TILE=8192, num_warps=16),  # at most 32768 B shared, unproven
     Config(TILE=16384, num_warps=32),  # at most 65536 B shared, unproven
 )
 _LOOP_3 = (
-    Config(TILE=2048, num_warps=4),  # at most 8192 B shared, unproven
     Config(TILE=8192, num_warps=4),  # at most 32768 B shared, unproven
     Config(TILE=8192, num_warps=8),  # at most 32768 B shared, unproven
+    Config(TILE=16384, num_warps=8),  # at most 65536 B shared, unproven
     Config(TILE=16384, num_warps=16),  # at most 65536 B shared, unproven
     Config(TILE=32768, num_warps=8),  # at most 131072 B shared, unproven
     Config(TILE=32768, num_warps=16),  # at most 131072 B shared, unproven
@@ -164,6 +174,7 @@ def _groupnorm_block(
     BLOCK_1: tl.constexpr,
     EVEN_M: tl.constexpr,
     EVEN_N: tl.constexpr,
+    EARLY: tl.constexpr,
     INT: tl.constexpr,
     FLOAT: tl.constexpr,
 ):
@@ -190,18 +201,19 @@ def _groupnorm_block(
         other=0.0,
         eviction_policy="evict_last",
     ).to(FLOAT)
-    weight = tl.load(
-        weight_rows + cols_0 * weight_col_0,
-        mask=in_rows & in_cols_0,
-        other=0.0,
-        eviction_policy="evict_last",
-    )
-    bias = tl.load(
-        bias_rows + cols_0 * bias_col_0,
-        mask=in_rows & in_cols_0,
-        other=0.0,
-        eviction_policy="evict_last",
-    )
+    if EARLY:
+        weight = tl.load(
+            weight_rows + cols_0 * weight_col_0,
+            mask=in_rows & in_cols_0,
+            other=0.0,
+            eviction_policy="evict_last",
+        )
+        bias = tl.load(
+            bias_rows + cols_0 * bias_col_0,
+            mask=in_rows & in_cols_0,
+            other=0.0,
+            eviction_policy="evict_last",
+        )
     # normed = (x - mean(x, (C, HW))) * rstd
     row_sum = tl.sum(tl.sum(x, axis=2, keep_dims=True), axis=1, keep_dims=True)
     value = tl.cast(C, FLOAT) * tl.cast(HW, FLOAT)
@@ -214,6 +226,19 @@ def _groupnorm_block(
     # rstd = rsqrt(variance(x, (C, HW)) + eps)
     rstd = tl.rsqrt(row_spread / value + eps)
     normed = (x - row_mean) * rstd
+    if not EARLY:
+        weight = tl.load(
+            weight_rows + cols_0 * weight_col_0,
+            mask=in_rows & in_cols_0,
+            other=0.0,
+            eviction_policy="evict_last",
+        )
+        bias = tl.load(
+            bias_rows + cols_0 * bias_col_0,
+            mask=in_rows & in_cols_0,
+            other=0.0,
+            eviction_policy="evict_last",
+        )
     # return normed * weight + bias
     tl.store(
         out_rows + cols_0 * out_col_0 + cols_1 * out_col_1,
@@ -292,7 +317,7 @@ def _groupnorm_loop(
         other=0.0,
         eviction_policy="evict_last",
     ).to(FLOAT)
-    shift = lane_means(x, in_cols_0 & in_cols_1, EVEN)
+    shift = block_mean(x, in_cols_0 & in_cols_1, EVEN)
 
     for block in range(tl.cdiv(COLS_0, HEIGHT) * blocks):
         cols_0 = block // blocks * HEIGHT + lane_0
@@ -395,7 +420,7 @@ def _groupnorm_partial(
     x = tl.load(
         x_rows + cols_0 * x_col_0 + cols_1 * x_col_1, mask=in_cols_0 & in_cols_1, other=0.0
     ).to(FLOAT)
-    shift = lane_means(x, in_cols_0 & in_cols_1, EVEN)
+    shift = block_mean(x, in_cols_0 & in_cols_1, EVEN)
 
     for start in range(split * CHUNK, stop, LANES * VECTOR):
         cols_1 = start + lane
@@ -514,7 +539,7 @@ def _plan(call: Call) -> Launch:
     width = next_power_of_2(height) * next_power_of_2(length)
 
     def block_time(config: Config) -> float:
-        work = Work(reads=1, writes=1, flops=8, joins=4, held=1.625, held_wide=2.5)
+        work = Work(reads=1, writes=1, flops=8, joins=4, held=1.5, held_wide=2)
         return block_cost(config, call.target, work, call.element_size, rows.total, width)
 
     block = least(call, BLOCK_CONFIGS, block_time)
@@ -523,10 +548,9 @@ def _plan(call: Call) -> Launch:
         work = Work(
             reads=1,
             writes=1,
-            flops=9.875,
-            special=0.125,
+            flops=8.75,
             rereads=1,
-            joins=1,
+            joins=2,
             passes=2,
             held=0.73125,
             held_wide=1.1375,
@@ -539,10 +563,9 @@ def _plan(call: Call) -> Launch:
         work = Work(
             reads=1,
             writes=1,
-            flops=10.75,
-            special=0.125,
+            flops=9.625,
             rereads=1,
-            joins=2,
+            joins=3,
             passes=2,
             held=0.73125,
             held_wide=1.1375,
@@ -660,6 +683,7 @@ def _plan(call: Call) -> Launch:
                     "BLOCK_1": next_power_of_2(length),
                     "EVEN_M": rows.total % block_m == 0,
                     "EVEN_N": columns == width,
+                    "EARLY": width <= 4096,
                 },
                 config=config,
             )

@@ -1,6 +1,6 @@
 """Normalise each row to mean 0 and variance 1 (Ba et al., arXiv:1607.06450).
 
-Built by tilegen 0.1.0 from specs/layernorm.py (spec 93853039, templates 1ffca5b5).
+Built by tilegen 0.1.0 from specs/layernorm.py (spec 93853039, templates 89460f89).
 Rebuild with `tilegen build`; edits are overwritten.
 
 Traffic: 2*M*N*e + N*e bytes (e: bytes of an element)
@@ -26,10 +26,10 @@ from ._runtime import (
     Work,
     below,
     block_cost,
+    block_mean,
     by_class,
     cdiv,
     deviations,
-    lane_means,
     least,
     loop_cost,
     maximum,
@@ -45,12 +45,12 @@ from ._runtime import (
 )
 
 _BLOCK_1 = (
-    Config(TILE=512, num_warps=1),  # at most 1024 B shared, unproven
-    Config(TILE=1024, num_warps=1),  # at most 2048 B shared, unproven
-    Config(TILE=4096, num_warps=2),  # at most 8192 B shared, unproven
-    Config(TILE=4096, num_warps=8),  # at most 8192 B shared, unproven
-    Config(TILE=8192, num_warps=4),  # at most 16384 B shared, unproven
-    Config(TILE=16384, num_warps=16),  # at most 32768 B shared, unproven
+    Config(TILE=512, num_warps=1),  # at most 2048 B shared, unproven
+    Config(TILE=1024, num_warps=1),  # at most 4096 B shared, unproven
+    Config(TILE=4096, num_warps=2),  # at most 16384 B shared, unproven
+    Config(TILE=4096, num_warps=8),  # at most 16384 B shared, unproven
+    Config(TILE=8192, num_warps=4),  # at most 32768 B shared, unproven
+    Config(TILE=16384, num_warps=16),  # at most 65536 B shared, unproven
 )
 _BLOCK_2 = (
     Config(TILE=512, num_warps=1),  # at most 2048 B shared, unproven
@@ -61,29 +61,19 @@ _BLOCK_2 = (
     Config(TILE=8192, num_warps=8),  # at most 32768 B shared, unproven
 )
 _BLOCK_3 = (
-    Config(TILE=512, num_warps=1),  # at most 2048 B shared, unproven
-    Config(TILE=512, num_warps=2),  # at most 2048 B shared, unproven
-    Config(TILE=512, num_warps=4),  # at most 2048 B shared, unproven
-    Config(TILE=512, num_warps=8),  # at most 2048 B shared, unproven
-    Config(TILE=1024, num_warps=2),  # at most 4096 B shared, unproven
-    Config(TILE=4096, num_warps=8),  # at most 16384 B shared, unproven
-)
-_BLOCK_4 = (
+    Config(TILE=4096, num_warps=1),  # at most 8192 B shared, unproven
     Config(TILE=4096, num_warps=4),  # at most 8192 B shared, unproven
     Config(TILE=4096, num_warps=8),  # at most 8192 B shared, unproven
     Config(TILE=8192, num_warps=2),  # at most 16384 B shared, unproven
-    Config(TILE=8192, num_warps=4),  # at most 16384 B shared, unproven
     Config(TILE=16384, num_warps=4),  # at most 32768 B shared, unproven
     Config(TILE=32768, num_warps=16),  # at most 65536 B shared, unproven
 )
 #: Whole rows in registers, TILE elements to a program; by architecture class and element size in bytes.
 BLOCK_CONFIGS = by_class(
-    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2), _BLOCK_1),
-    (("gfx90a", "gfx942", "gfx950"), (4,), _BLOCK_1),
-    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (4,), _BLOCK_2),
-    (("gfx90a", "gfx942", "gfx950"), (8,), _BLOCK_2),
-    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _BLOCK_3),
-    (("gfx90a", "gfx942", "gfx950"), (1, 2), _BLOCK_4),
+    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2, 4), _BLOCK_1),
+    (("gfx90a", "gfx942", "gfx950"), (8,), _BLOCK_1),
+    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _BLOCK_2),
+    (("gfx90a", "gfx942", "gfx950"), (1, 2, 4), _BLOCK_3),
 )
 
 _LOOP_1 = (
@@ -99,7 +89,7 @@ _LOOP_2 = (
     Config(TILE=2048, num_warps=8),  # at most 8192 B shared, unproven
     Config(TILE=8192, num_warps=4),  # at most 32768 B shared, unproven
     Config(TILE=8192, num_warps=8),  # at most 32768 B shared, unproven
-    Config(TILE=8192, num_warps=16),  # at most 32768 B shared, unproven
+    Config(TILE=16384, num_warps=16),  # at most 65536 B shared, unproven
     Config(TILE=16384, num_warps=32),  # at most 65536 B shared, unproven
 )
 _LOOP_3 = (
@@ -118,13 +108,22 @@ _LOOP_4 = (
     Config(TILE=8192, num_warps=8),  # at most 32768 B shared, unproven
     Config(TILE=16384, num_warps=16),  # at most 65536 B shared, unproven
 )
+_LOOP_5 = (
+    Config(TILE=2048, num_warps=4),  # at most 8192 B shared, unproven
+    Config(TILE=2048, num_warps=8),  # at most 8192 B shared, unproven
+    Config(TILE=4096, num_warps=4),  # at most 16384 B shared, unproven
+    Config(TILE=8192, num_warps=4),  # at most 32768 B shared, unproven
+    Config(TILE=8192, num_warps=8),  # at most 32768 B shared, unproven
+    Config(TILE=16384, num_warps=16),  # at most 65536 B shared, unproven
+)
 #: Sweeps over one row, TILE elements at a time; by architecture class and element size in bytes.
 LOOP_CONFIGS = by_class(
     (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2, 4), _LOOP_1),
     (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _LOOP_2),
     (("gfx90a", "gfx942", "gfx950"), (1, 2, 4), _LOOP_3),
     (("gfx950",), (8,), _LOOP_3),
-    (("gfx90a", "gfx942"), (8,), _LOOP_4),
+    (("gfx90a",), (8,), _LOOP_4),
+    (("gfx942",), (8,), _LOOP_5),
 )
 
 
@@ -151,6 +150,7 @@ def _layernorm_block(
     BLOCK_N: tl.constexpr,
     EVEN_M: tl.constexpr,
     EVEN_N: tl.constexpr,
+    EARLY: tl.constexpr,
     INT: tl.constexpr,
     FLOAT: tl.constexpr,
 ):
@@ -170,9 +170,10 @@ def _layernorm_block(
     x = tl.load(
         x_rows + cols * x_col, mask=in_rows & in_cols, other=0.0, eviction_policy="evict_last"
     ).to(FLOAT)
-    weight = tl.load(
-        weight_ptr + cols * weight_col, mask=in_cols, other=0.0, eviction_policy="evict_last"
-    )
+    if EARLY:
+        weight = tl.load(
+            weight_ptr + cols * weight_col, mask=in_cols, other=0.0, eviction_policy="evict_last"
+        )
     # y = (x - mean(x)) * rstd * weight
     row_sum = tl.sum(x, axis=1, keep_dims=True)
     rough_mean = row_sum / N
@@ -183,6 +184,10 @@ def _layernorm_block(
     row_spread = maximum(row_squares - row_rest * shift, 0.0)
     # rstd = rsqrt(variance(x) + eps)
     rstd = tl.rsqrt(row_spread / N + eps)
+    if not EARLY:
+        weight = tl.load(
+            weight_ptr + cols * weight_col, mask=in_cols, other=0.0, eviction_policy="evict_last"
+        )
     y = (x - row_mean) * rstd * weight.to(FLOAT)
     tl.store(y_rows + cols * y_col, narrow(y, y_ptr.dtype.element_ty), mask=in_rows & in_cols)
 
@@ -231,7 +236,7 @@ def _layernorm_loop(
     x = tl.load(x_rows + cols * x_col, mask=in_cols, other=0.0, eviction_policy="evict_last").to(
         FLOAT
     )
-    shift = lane_means(x, in_cols, EVEN)
+    shift = block_mean(x, in_cols, EVEN)
 
     for start in range(0, N, LANES * VECTOR):
         cols = start + lane
@@ -305,7 +310,7 @@ def _layernorm_partial(
     cols = split * CHUNK + lane
     in_cols = below(cols, stop, EVEN)
     x = tl.load(x_rows + cols * x_col, mask=in_cols, other=0.0).to(FLOAT)
-    shift = lane_means(x, in_cols, EVEN)
+    shift = block_mean(x, in_cols, EVEN)
 
     for start in range(split * CHUNK, stop, LANES * VECTOR):
         cols = start + lane
@@ -414,6 +419,7 @@ def _layernorm_bias_block(
     BLOCK_N: tl.constexpr,
     EVEN_M: tl.constexpr,
     EVEN_N: tl.constexpr,
+    EARLY: tl.constexpr,
     INT: tl.constexpr,
     FLOAT: tl.constexpr,
 ):
@@ -433,12 +439,13 @@ def _layernorm_bias_block(
     x = tl.load(
         x_rows + cols * x_col, mask=in_rows & in_cols, other=0.0, eviction_policy="evict_last"
     ).to(FLOAT)
-    weight = tl.load(
-        weight_ptr + cols * weight_col, mask=in_cols, other=0.0, eviction_policy="evict_last"
-    )
-    bias = tl.load(
-        bias_ptr + cols * bias_col, mask=in_cols, other=0.0, eviction_policy="evict_last"
-    )
+    if EARLY:
+        weight = tl.load(
+            weight_ptr + cols * weight_col, mask=in_cols, other=0.0, eviction_policy="evict_last"
+        )
+        bias = tl.load(
+            bias_ptr + cols * bias_col, mask=in_cols, other=0.0, eviction_policy="evict_last"
+        )
     # y = (x - mean(x)) * rstd * weight
     row_sum = tl.sum(x, axis=1, keep_dims=True)
     rough_mean = row_sum / N
@@ -449,7 +456,15 @@ def _layernorm_bias_block(
     row_spread = maximum(row_squares - row_rest * shift, 0.0)
     # rstd = rsqrt(variance(x) + eps)
     rstd = tl.rsqrt(row_spread / N + eps)
+    if not EARLY:
+        weight = tl.load(
+            weight_ptr + cols * weight_col, mask=in_cols, other=0.0, eviction_policy="evict_last"
+        )
     y = (x - row_mean) * rstd * weight.to(FLOAT)
+    if not EARLY:
+        bias = tl.load(
+            bias_ptr + cols * bias_col, mask=in_cols, other=0.0, eviction_policy="evict_last"
+        )
     # y = y + bias
     y = y + bias.to(FLOAT)
     tl.store(y_rows + cols * y_col, narrow(y, y_ptr.dtype.element_ty), mask=in_rows & in_cols)
@@ -501,7 +516,7 @@ def _layernorm_bias_loop(
     x = tl.load(x_rows + cols * x_col, mask=in_cols, other=0.0, eviction_policy="evict_last").to(
         FLOAT
     )
-    shift = lane_means(x, in_cols, EVEN)
+    shift = block_mean(x, in_cols, EVEN)
 
     for start in range(0, N, LANES * VECTOR):
         cols = start + lane
@@ -580,7 +595,7 @@ def _layernorm_bias_partial(
     cols = split * CHUNK + lane
     in_cols = below(cols, stop, EVEN)
     x = tl.load(x_rows + cols * x_col, mask=in_cols, other=0.0).to(FLOAT)
-    shift = lane_means(x, in_cols, EVEN)
+    shift = block_mean(x, in_cols, EVEN)
 
     for start in range(split * CHUNK, stop, LANES * VECTOR):
         cols = start + lane
@@ -677,22 +692,14 @@ def _plan(call: Call) -> Launch:
     width = next_power_of_2(columns)
 
     def block_time(config: Config) -> float:
-        work = Work(reads=1, writes=1, flops=7, joins=2, held=2, held_wide=3)
+        work = Work(reads=1, writes=1, flops=7, joins=2, held=1.5, held_wide=2)
         return block_cost(config, call.target, work, call.element_size, rows.total, width)
 
     block = least(call, BLOCK_CONFIGS, block_time)
 
     def loop_time(config: Config) -> float:
         work = Work(
-            reads=1,
-            writes=1,
-            flops=7.875,
-            special=0.125,
-            rereads=1,
-            joins=1,
-            passes=2,
-            held=0.65,
-            held_wide=1.3,
+            reads=1, writes=1, flops=6.75, rereads=1, joins=2, passes=2, held=0.65, held_wide=1.3
         )
         return loop_cost(config, call.target, work, call.element_size, rows.total, columns)
 
@@ -700,15 +707,7 @@ def _plan(call: Call) -> Launch:
 
     def split_time(config: Config) -> float:
         work = Work(
-            reads=1,
-            writes=1,
-            flops=8.75,
-            special=0.125,
-            rereads=1,
-            joins=2,
-            passes=2,
-            held=0.65,
-            held_wide=1.3,
+            reads=1, writes=1, flops=7.625, rereads=1, joins=3, passes=2, held=0.65, held_wide=1.3
         )
         return split_cost(config, call.target, work, call.element_size, rows.total, columns)
 
@@ -796,6 +795,7 @@ def _plan(call: Call) -> Launch:
                     "BLOCK_N": width,
                     "EVEN_M": rows.total % block_m == 0,
                     "EVEN_N": columns == width,
+                    "EARLY": width <= 4096,
                 },
                 config=config,
             )
@@ -834,22 +834,14 @@ def _plan_bias(call: Call) -> Launch:
     width = next_power_of_2(columns)
 
     def block_time(config: Config) -> float:
-        work = Work(reads=1, writes=1, flops=8, joins=2, held=2.5, held_wide=4)
+        work = Work(reads=1, writes=1, flops=8, joins=2, held=2, held_wide=2)
         return block_cost(config, call.target, work, call.element_size, rows.total, width)
 
     block = least(call, BLOCK_CONFIGS, block_time)
 
     def loop_time(config: Config) -> float:
         work = Work(
-            reads=1,
-            writes=1,
-            flops=8.875,
-            special=0.125,
-            rereads=1,
-            joins=1,
-            passes=2,
-            held=1.3,
-            held_wide=1.3,
+            reads=1, writes=1, flops=7.75, rereads=1, joins=2, passes=2, held=1.3, held_wide=1.3
         )
         return loop_cost(config, call.target, work, call.element_size, rows.total, columns)
 
@@ -857,15 +849,7 @@ def _plan_bias(call: Call) -> Launch:
 
     def split_time(config: Config) -> float:
         work = Work(
-            reads=1,
-            writes=1,
-            flops=9.75,
-            special=0.125,
-            rereads=1,
-            joins=2,
-            passes=2,
-            held=1.3,
-            held_wide=1.3,
+            reads=1, writes=1, flops=8.625, rereads=1, joins=3, passes=2, held=1.3, held_wide=1.3
         )
         return split_cost(config, call.target, work, call.element_size, rows.total, columns)
 
@@ -963,6 +947,7 @@ def _plan_bias(call: Call) -> Launch:
                     "BLOCK_N": width,
                     "EVEN_M": rows.total % block_m == 0,
                     "EVEN_N": columns == width,
+                    "EARLY": width <= 4096,
                 },
                 config=config,
             )

@@ -2,7 +2,7 @@
 
 As in Qwen3; the rotation is that of rope (Su et al., arXiv:2104.09864).
 
-Built by tilegen 0.1.0 from specs/qk_norm_rope.py (spec d00ab77b, templates 1ffca5b5).
+Built by tilegen 0.1.0 from specs/qk_norm_rope.py (spec d00ab77b, templates 89460f89).
 Rebuild with `tilegen build`; edits are overwritten.
 
 Traffic: 4*B*D*H*S*e + B*S*i + 2*D*e*Min(P, B*S) + 2*D*e bytes (e: bytes of an element, i: bytes of an index)
@@ -170,6 +170,7 @@ def _qk_norm_rope_block(
     BLOCK_N: tl.constexpr,
     EVEN_M: tl.constexpr,
     EVEN_N: tl.constexpr,
+    EARLY: tl.constexpr,
     INT: tl.constexpr,
     FLOAT: tl.constexpr,
 ):
@@ -199,35 +200,61 @@ def _qk_norm_rope_block(
         other=0.0,
         eviction_policy="evict_last",
     ).to(FLOAT)
-    weight_0 = tl.load(
-        weight_ptr + cols * weight_col, mask=in_cols, other=0.0, eviction_policy="evict_last"
-    )
-    weight_1 = tl.load(
-        weight_ptr + cols * weight_col + weight_stride_Two,
-        mask=in_cols,
-        other=0.0,
-        eviction_policy="evict_last",
-    )
+    if EARLY:
+        weight_0 = tl.load(
+            weight_ptr + cols * weight_col, mask=in_cols, other=0.0, eviction_policy="evict_last"
+        )
+        weight_1 = tl.load(
+            weight_ptr + cols * weight_col + weight_stride_Two,
+            mask=in_cols,
+            other=0.0,
+            eviction_policy="evict_last",
+        )
     # c = take(cos, position, P)
     valid = (position >= 0) & (position < P)
-    c = tl.load(
-        cos_ptr + cols * cos_col + tl.cast(position, INT) * cos_stride_P,
-        mask=in_rows & in_cols & valid,
-        other=0.0,
-        eviction_policy="evict_last",
-    )
-    s = tl.load(
-        sin_ptr + cols * sin_col + tl.cast(position, INT) * sin_stride_P,
-        mask=in_rows & in_cols & valid,
-        other=0.0,
-        eviction_policy="evict_last",
-    )
+    if EARLY:
+        c = tl.load(
+            cos_ptr + cols * cos_col + tl.cast(position, INT) * cos_stride_P,
+            mask=in_rows & in_cols & valid,
+            other=0.0,
+            eviction_policy="evict_last",
+        )
+        s = tl.load(
+            sin_ptr + cols * sin_col + tl.cast(position, INT) * sin_stride_P,
+            mask=in_rows & in_cols & valid,
+            other=0.0,
+            eviction_policy="evict_last",
+        )
     # rstd = rsqrt(mean(x * x, (Two, D)) + eps)
     row_sum = tl.sum(x_0 * x_0 + x * x, axis=1, keep_dims=True)
     rstd = tl.rsqrt(row_sum / (tl.cast(2, FLOAT) * tl.cast(D, FLOAT)) + eps)
+    if not EARLY:
+        weight_0 = tl.load(
+            weight_ptr + cols * weight_col, mask=in_cols, other=0.0, eviction_policy="evict_last"
+        )
     # first, second = unstack(x * rstd * weight, Two)
     first = x_0 * rstd * weight_0.to(FLOAT)
+    if not EARLY:
+        weight_1 = tl.load(
+            weight_ptr + cols * weight_col + weight_stride_Two,
+            mask=in_cols,
+            other=0.0,
+            eviction_policy="evict_last",
+        )
     second = x * rstd * weight_1.to(FLOAT)
+    if not EARLY:
+        c = tl.load(
+            cos_ptr + cols * cos_col + tl.cast(position, INT) * cos_stride_P,
+            mask=in_rows & in_cols & valid,
+            other=0.0,
+            eviction_policy="evict_last",
+        )
+        s = tl.load(
+            sin_ptr + cols * sin_col + tl.cast(position, INT) * sin_stride_P,
+            mask=in_rows & in_cols & valid,
+            other=0.0,
+            eviction_policy="evict_last",
+        )
     # return stack(first * c - second * s, second * c + first * s, dim=Two)
     tl.store(
         out_rows + cols * out_col,
@@ -529,7 +556,7 @@ def _plan(call: Call) -> Launch:
     width = next_power_of_2(columns)
 
     def block_time(config: Config) -> float:
-        work = Work(reads=2, writes=2, flops=14, joins=1, held=4, held_wide=6)
+        work = Work(reads=2, writes=2, flops=14, joins=1, held=4, held_wide=5)
         return block_cost(config, call.target, work, call.element_size, rows.total, width)
 
     block = least(call, BLOCK_CONFIGS, block_time)
@@ -657,6 +684,7 @@ def _plan(call: Call) -> Launch:
                     "BLOCK_N": width,
                     "EVEN_M": rows.total % block_m == 0,
                     "EVEN_N": columns == width,
+                    "EARLY": width <= 4096,
                 },
                 config=config,
             )

@@ -1,6 +1,6 @@
 """RMSNorm as in Llama's model code: the row rounds to x's dtype before the weight.
 
-Built by tilegen 0.1.0 from specs/rmsnorm_llama.py (spec 1bf4bfaa, templates 1ffca5b5).
+Built by tilegen 0.1.0 from specs/rmsnorm_llama.py (spec 1bf4bfaa, templates 89460f89).
 Rebuild with `tilegen build`; edits are overwritten.
 
 Traffic: 2*M*N*e + N*e bytes (e: bytes of an element)
@@ -146,6 +146,7 @@ def _rmsnorm_llama_block(
     BLOCK_N: tl.constexpr,
     EVEN_M: tl.constexpr,
     EVEN_N: tl.constexpr,
+    EARLY: tl.constexpr,
     INT: tl.constexpr,
     FLOAT: tl.constexpr,
 ):
@@ -165,14 +166,19 @@ def _rmsnorm_llama_block(
     x = tl.load(
         x_rows + cols * x_col, mask=in_rows & in_cols, other=0.0, eviction_policy="evict_last"
     ).to(FLOAT)
-    weight = tl.load(
-        weight_ptr + cols * weight_col, mask=in_cols, other=0.0, eviction_policy="evict_last"
-    )
+    if EARLY:
+        weight = tl.load(
+            weight_ptr + cols * weight_col, mask=in_cols, other=0.0, eviction_policy="evict_last"
+        )
     # rstd = rsqrt(mean(x * x) + eps)
     row_sum = tl.sum(x * x, axis=1, keep_dims=True)
     rstd = tl.rsqrt(row_sum / N + eps)
     # normed = cast(x * rstd, x.dtype)
     normed = narrow(x * rstd, x_ptr.dtype.element_ty).to(FLOAT)
+    if not EARLY:
+        weight = tl.load(
+            weight_ptr + cols * weight_col, mask=in_cols, other=0.0, eviction_policy="evict_last"
+        )
     # return normed * weight
     tl.store(
         out_rows + cols * out_col,
@@ -478,6 +484,7 @@ def _plan(call: Call) -> Launch:
                     "BLOCK_N": width,
                     "EVEN_M": rows.total % block_m == 0,
                     "EVEN_N": columns == width,
+                    "EARLY": width <= 4096,
                 },
                 config=config,
             )

@@ -10,7 +10,7 @@ import ast
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import IntEnum
 from functools import cache
 
@@ -72,7 +72,7 @@ _HELPERS: dict[str, tuple[tuple[Shape, int, int], ...]] = {
     "deviations_step": ((Shape.ELEMENT, 2, 0), (Shape.LANE, 2, 0)),
     "deviations_end": ((Shape.LANE, 2, 0),),
     "moments_step": ((Shape.ELEMENT, 3, 0), (Shape.LANE, 3, 0)),
-    "moments_end": ((Shape.LANE, 12, 1), (Shape.ROW, 1, 1)),
+    "moments_end": ((Shape.LANE, 3, 0), (Shape.ROW, 5, 1)),
     "moments_join": ((Shape.LANE, 7, 0), (Shape.ROW, 1, 1)),
     # Philox 4x32: ten rounds of two wide products, two sums and four xors make four words.
     "uniform": ((Shape.ELEMENT, 110, 0),),
@@ -130,7 +130,8 @@ class _Reader:
         self.words: dict[str, tuple[float, float]] = {}
 
     def read(self, sweep: Sweep, looping: bool) -> Pass:
-        """Count one sweep."""
+        """Count one sweep, as it is for wide rows."""
+        sweep = replace(sweep, body=tuple(line for line in sweep.body if line.when != "EARLY"))
         self.flops: Counter[Shape] = Counter()
         self.special: Counter[Shape] = Counter()
         self.reductions = 0
@@ -142,8 +143,9 @@ class _Reader:
         carried = {state.name for state in sweep.accumulators}
         for statement in (*sweep.before, *sweep.ahead):
             self._statement(statement)
-        # A sample is a small part of the row; what it gives belongs to a lane.
-        self.shapes |= {s.target: Shape.LANE for s in sweep.sample}
+        # A sample is a small part of the row; what it gives belongs to the row.
+        self.shapes |= {s.target: Shape.ROW for s in sweep.sample}
+        self.reductions += bool(sweep.sample)
         for statement in sweep.arrived:  # the conversion belongs to the load ahead
             self.shapes[statement.target] = self._shape_of(statement.value)
             self.words[statement.target] = (0.0, 0.25)

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from tilegen import errors
+from tilegen.families.early import loads_first
 from tilegen.families.layout import Group, Layout, joined, membership, positional, walked
 from tilegen.families.lower import Comments, LineOf, Lowering
 from tilegen.families.names import Names, taken
@@ -203,7 +204,7 @@ class _Maker:
         layout = Layout(self.graph, walked)
         low = Lowering(self.graph, layout, Names(taken(self.graph)), Comments(self.line_of), {}, ())
         low.policies = read_once(self.graph)
-        body = low.loads_first(self.graph.outputs)
+        body = loads_first(low, self.graph.outputs)
         body += low.emit(low.values(self.graph.outputs))
         for output in self.graph.outputs:
             body += low.store(output)

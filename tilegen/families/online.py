@@ -28,8 +28,7 @@ class Monoid:
         end: text over the states: the states of all lanes together.
         finals: names of the states of a whole row.
         dtype: of the states, as a kernel writes it; empty for that of the operand.
-        sample: name of a value that each lane takes from the first block, and its text over {x}
-            and {valid}.
+        sample: name of a value that the first block gives, and its text over {x} and {valid}.
         parts: names of the partial states that programs hand to one another, if they are not
             those of the lanes; each starts at 0.
         join: text over the parts: all of them together; `end` if they are the lanes' states.
@@ -95,7 +94,7 @@ TABLE: dict[str, Monoid] = {
             "moments_step({total}, {squares}, {count}, {x}, {shift}, {valid}, EVEN)",
             "moments_end({shift}, {total}, {squares}, {count})",
             ("row_mean", "row_spread", "row_count"),
-            sample=("shift", "lane_means({x}, {valid}, EVEN)"),
+            sample=("shift", "block_mean({x}, {valid}, EVEN)"),
             parts=("mean", "spread", "count"),
             join="moments_join({mean}, {spread}, {count})",
         ),

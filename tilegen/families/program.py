@@ -30,6 +30,7 @@ class Statement:
         real: whether a load widens to the kernel's float type.
         whole: whether a load widens narrow integers.
         comment: the line of the spec that this became; empty if it was said before.
+        when: a constant under which it is a part of the kernel; empty if it always is.
     """
 
     kind: str
@@ -44,6 +45,7 @@ class Statement:
     real: bool = False
     whole: bool = False
     comment: str = ""
+    when: str = ""
 
     @property
     def pads_lowest(self) -> bool:

@@ -10,6 +10,7 @@ from dataclasses import replace
 
 from tilegen.analysis.padding import choose_others
 from tilegen.families import online, sweeps
+from tilegen.families.early import MOST_COLUMNS, loads_first, or_late
 from tilegen.families.layout import Group, Layout, joined, membership, walked
 from tilegen.families.lower import Comments, LineOf, Lowering
 from tilegen.families.names import Names, taken
@@ -222,10 +223,11 @@ class _Maker:
         graph = in_registers(self.graph)
         low = self.lowering(graph, "in_rows")
         low.policies = sweeps.read_once(graph)
-        body = low.loads_first(graph.outputs)
+        body = loads_first(low, graph.outputs)
         body += low.emit(low.values(graph.outputs))
         for output in graph.outputs:
             body += low.store(output)
+        early = {"EARLY": f"width <= {MOST_COLUMNS}"} if any(line.when for line in body) else {}
         blocks = {"BLOCK_N": "width"}
         if self.column_axes == 2:
             blocks = {
@@ -235,8 +237,8 @@ class _Maker:
         even = {"EVEN_M": "rows.total % block_m == 0", "EVEN_N": "columns == width"}
         kernel = self.kernel(
             "block", "A program holds BLOCK_M whole rows in registers.", low,
-            (Sweep((), (), tuple(body), ()),), self.tensors(), "cdiv(rows.total, block_m)",
-            {"BLOCK_M": "block_m", **blocks, **even},
+            (Sweep((), (), tuple(or_late(body)), ()),), self.tensors(),
+            "cdiv(rows.total, block_m)", {"BLOCK_M": "block_m", **blocks, **even, **early},
         )  # fmt: skip
         fits = 'max(1, min(config["TILE"] // width, next_power_of_2(rows.total)))'
         return Schedule(

@@ -137,7 +137,7 @@ def _reducing(low: Lowering, reduces: Sequence[Node]) -> tuple[Sweep, tuple[Accu
 
 
 def _sampled(low: Lowering, node: Node, name: str) -> list[Statement]:
-    """What each lane takes from the first block, which the sweep then finds in L1."""
+    """What the first block, which the sweep then finds in L1, tells of the row."""
     text = online.TABLE[node.attrs["monoid"]].sample[1]
     with low.scope():
         lines = low.emit([node.args[0]])
