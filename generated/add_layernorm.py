@@ -47,12 +47,12 @@ from ._runtime import (
 )
 
 _BLOCK_1 = (
-    Config(TILE=1024, num_warps=1),  # at most 4096 B shared, unproven
-    Config(TILE=4096, num_warps=2),  # at most 16384 B shared, unproven
-    Config(TILE=4096, num_warps=4),  # at most 16384 B shared, unproven
-    Config(TILE=4096, num_warps=8),  # at most 16384 B shared, unproven
-    Config(TILE=8192, num_warps=4),  # at most 32768 B shared, unproven
-    Config(TILE=16384, num_warps=16),  # at most 65536 B shared, unproven
+    Config(TILE=1024, num_warps=1),  # 512 B shared, 96 registers on sm_90, else unproven
+    Config(TILE=4096, num_warps=2),  # 2048 B shared, 254 registers on sm_90, else unproven
+    Config(TILE=4096, num_warps=4),  # 8192 B shared, 128 registers on sm_90, else unproven
+    Config(TILE=4096, num_warps=8),  # 64 B shared, 64 registers on sm_90, else unproven
+    Config(TILE=8192, num_warps=4),  # 8192 B shared, 168 registers on sm_90, else unproven
+    Config(TILE=16384, num_warps=16),  # 128 B shared, 96 registers on sm_90, else unproven
 )
 _BLOCK_2 = (
     Config(TILE=512, num_warps=1),  # at most 2048 B shared, unproven
@@ -63,6 +63,14 @@ _BLOCK_2 = (
     Config(TILE=8192, num_warps=16),  # at most 32768 B shared, unproven
 )
 _BLOCK_3 = (
+    Config(TILE=512, num_warps=1),  # 0 B shared, 126 registers
+    Config(TILE=1024, num_warps=1),  # 0 B shared, 240 registers
+    Config(TILE=4096, num_warps=8),  # 1024 B shared, 164 registers
+    Config(TILE=512, num_warps=2, spills=True),  # 128 B shared, 80 registers, 8 B spilled
+    Config(TILE=4096, num_warps=4, spills=True),  # 4096 B shared, 255 registers, 108 B spilled
+    Config(TILE=8192, num_warps=16, spills=True),  # 2048 B shared, 128 registers, 120 B spilled
+)
+_BLOCK_4 = (
     Config(TILE=4096, num_warps=4),  # at most 8192 B shared, unproven
     Config(TILE=4096, num_warps=8),  # at most 8192 B shared, unproven
     Config(TILE=8192, num_warps=2),  # at most 16384 B shared, unproven
@@ -74,17 +82,18 @@ _BLOCK_3 = (
 BLOCK_CONFIGS = by_class(
     (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2, 4), _BLOCK_1),
     (("gfx90a", "gfx942", "gfx950"), (8,), _BLOCK_1),
-    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _BLOCK_2),
-    (("gfx90a", "gfx942", "gfx950"), (1, 2, 4), _BLOCK_3),
+    (("sm_80", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _BLOCK_2),
+    (("sm_90",), (8,), _BLOCK_3),
+    (("gfx90a", "gfx942", "gfx950"), (1, 2, 4), _BLOCK_4),
 )
 
 _LOOP_1 = (
-    Config(TILE=2048, num_warps=4),  # at most 2048 B shared, unproven
-    Config(TILE=2048, num_warps=8),  # at most 2048 B shared, unproven
-    Config(TILE=4096, num_warps=4),  # at most 4096 B shared, unproven
-    Config(TILE=8192, num_warps=4),  # at most 8192 B shared, unproven
-    Config(TILE=8192, num_warps=8),  # at most 8192 B shared, unproven
-    Config(TILE=16384, num_warps=32),  # at most 16384 B shared, unproven
+    Config(TILE=2048, num_warps=4),  # 48 B shared, 56 registers on sm_90, else unproven
+    Config(TILE=2048, num_warps=8),  # 4096 B shared, 38 registers on sm_90, else unproven
+    Config(TILE=4096, num_warps=4),  # 48 B shared, 96 registers on sm_90, else unproven
+    Config(TILE=8192, num_warps=4),  # 48 B shared, 254 registers on sm_90, else unproven
+    Config(TILE=8192, num_warps=8),  # 96 B shared, 124 registers on sm_90, else unproven
+    Config(TILE=16384, num_warps=32),  # 384 B shared, 62 registers on sm_90, else unproven
 )
 _LOOP_2 = (
     Config(TILE=2048, num_warps=4),  # at most 8192 B shared, unproven
@@ -95,6 +104,14 @@ _LOOP_2 = (
     Config(TILE=8192, num_warps=32),  # at most 32768 B shared, unproven
 )
 _LOOP_3 = (
+    Config(TILE=2048, num_warps=4),  # 96 B shared, 100 registers
+    Config(TILE=2048, num_warps=8),  # 192 B shared, 64 registers
+    Config(TILE=4096, num_warps=8),  # 192 B shared, 128 registers
+    Config(TILE=8192, num_warps=16),  # 384 B shared, 102 registers
+    Config(TILE=8192, num_warps=32),  # 768 B shared, 64 registers
+    Config(TILE=4096, num_warps=16, spills=True),  # 384 B shared, 64 registers, 16 B spilled
+)
+_LOOP_4 = (
     Config(TILE=4096, num_warps=4),  # at most 4096 B shared, unproven
     Config(TILE=8192, num_warps=8),  # at most 8192 B shared, unproven
     Config(TILE=8192, num_warps=16),  # at most 8192 B shared, unproven
@@ -102,7 +119,7 @@ _LOOP_3 = (
     Config(TILE=16384, num_warps=16),  # at most 16384 B shared, unproven
     Config(TILE=32768, num_warps=16),  # at most 32768 B shared, unproven
 )
-_LOOP_4 = (
+_LOOP_5 = (
     Config(TILE=2048, num_warps=4),  # at most 8192 B shared, unproven
     Config(TILE=2048, num_warps=8),  # at most 8192 B shared, unproven
     Config(TILE=2048, num_warps=16),  # at most 8192 B shared, unproven
@@ -113,9 +130,10 @@ _LOOP_4 = (
 #: Sweeps over one row, TILE elements at a time; by architecture class and element size in bytes.
 LOOP_CONFIGS = by_class(
     (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2, 4), _LOOP_1),
-    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _LOOP_2),
-    (("gfx90a", "gfx942", "gfx950"), (1, 2, 4), _LOOP_3),
-    (("gfx90a", "gfx942", "gfx950"), (8,), _LOOP_4),
+    (("sm_80", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _LOOP_2),
+    (("sm_90",), (8,), _LOOP_3),
+    (("gfx90a", "gfx942", "gfx950"), (1, 2, 4), _LOOP_4),
+    (("gfx90a", "gfx942", "gfx950"), (8,), _LOOP_5),
 )
 
 

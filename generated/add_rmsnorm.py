@@ -41,20 +41,20 @@ from ._runtime import (
 )
 
 _BLOCK_1 = (
-    Config(TILE=1024, num_warps=1),  # at most 2048 B shared, unproven
-    Config(TILE=4096, num_warps=2),  # at most 8192 B shared, unproven
-    Config(TILE=4096, num_warps=8),  # at most 8192 B shared, unproven
-    Config(TILE=4096, num_warps=16),  # at most 8192 B shared, unproven
-    Config(TILE=8192, num_warps=4),  # at most 16384 B shared, unproven
-    Config(TILE=16384, num_warps=32),  # at most 32768 B shared, unproven
+    Config(TILE=1024, num_warps=1),  # 128 B shared, 72 registers on sm_90, else unproven
+    Config(TILE=4096, num_warps=2),  # 512 B shared, 146 registers on sm_90, else unproven
+    Config(TILE=4096, num_warps=8),  # 32 B shared, 46 registers on sm_90, else unproven
+    Config(TILE=4096, num_warps=16),  # 64 B shared, 32 registers on sm_90, else unproven
+    Config(TILE=8192, num_warps=4),  # 512 B shared, 148 registers on sm_90, else unproven
+    Config(TILE=16384, num_warps=32),  # 128 B shared, 51 registers on sm_90, else unproven
 )
 _BLOCK_2 = (
-    Config(TILE=512, num_warps=1),  # at most 2048 B shared, unproven
-    Config(TILE=512, num_warps=2),  # at most 2048 B shared, unproven
-    Config(TILE=1024, num_warps=1),  # at most 4096 B shared, unproven
-    Config(TILE=4096, num_warps=4),  # at most 16384 B shared, unproven
-    Config(TILE=4096, num_warps=16),  # at most 16384 B shared, unproven
-    Config(TILE=8192, num_warps=16),  # at most 32768 B shared, unproven
+    Config(TILE=512, num_warps=1),  # 0 B shared, 90 registers on sm_90, else unproven
+    Config(TILE=512, num_warps=2),  # 64 B shared, 56 registers on sm_90, else unproven
+    Config(TILE=1024, num_warps=1),  # 0 B shared, 164 registers on sm_90, else unproven
+    Config(TILE=4096, num_warps=4),  # 1024 B shared, 216 registers on sm_90, else unproven
+    Config(TILE=4096, num_warps=16),  # 512 B shared, 73 registers on sm_90, else unproven
+    Config(TILE=8192, num_warps=16),  # 1024 B shared, 117 registers on sm_90, else unproven
 )
 _BLOCK_3 = (
     Config(TILE=4096, num_warps=1),  # at most 8192 B shared, unproven
@@ -81,12 +81,12 @@ BLOCK_CONFIGS = by_class(
 )
 
 _LOOP_1 = (
-    Config(TILE=2048, num_warps=4),  # at most 1024 B shared, unproven
-    Config(TILE=2048, num_warps=8),  # at most 1024 B shared, unproven
-    Config(TILE=8192, num_warps=4),  # at most 4096 B shared, unproven
-    Config(TILE=16384, num_warps=8),  # at most 8192 B shared, unproven
-    Config(TILE=16384, num_warps=16),  # at most 8192 B shared, unproven
-    Config(TILE=32768, num_warps=32),  # at most 16384 B shared, unproven
+    Config(TILE=2048, num_warps=4),  # 16 B shared, 40 registers on sm_90, else unproven
+    Config(TILE=2048, num_warps=8),  # 32 B shared, 32 registers on sm_90, else unproven
+    Config(TILE=8192, num_warps=4),  # 16 B shared, 140 registers on sm_90, else unproven
+    Config(TILE=16384, num_warps=8),  # 32 B shared, 138 registers on sm_90, else unproven
+    Config(TILE=16384, num_warps=16),  # 64 B shared, 64 registers on sm_90, else unproven
+    Config(TILE=32768, num_warps=32),  # 128 B shared, 64 registers on sm_90, else unproven
 )
 _LOOP_2 = (
     Config(TILE=2048, num_warps=4),  # at most 2048 B shared, unproven
@@ -105,6 +105,22 @@ _LOOP_3 = (
     Config(TILE=16384, num_warps=16),  # at most 65536 B shared, unproven
 )
 _LOOP_4 = (
+    Config(TILE=2048, num_warps=4),  # 16 B shared, 48 registers
+    Config(TILE=2048, num_warps=8),  # 32 B shared, 36 registers
+    Config(TILE=2048, num_warps=16),  # 64 B shared, 40 registers
+    Config(TILE=8192, num_warps=8),  # 32 B shared, 96 registers
+    Config(TILE=16384, num_warps=8),  # 32 B shared, 174 registers
+    Config(TILE=32768, num_warps=16, spills=True),  # 64 B shared, 128 registers, 216 B spilled
+)
+_LOOP_5 = (
+    Config(TILE=2048, num_warps=4),  # 32 B shared, 96 registers
+    Config(TILE=2048, num_warps=8),  # 64 B shared, 48 registers
+    Config(TILE=2048, num_warps=16),  # 128 B shared, 56 registers
+    Config(TILE=8192, num_warps=8),  # 64 B shared, 174 registers
+    Config(TILE=8192, num_warps=4, spills=True),  # 32 B shared, 255 registers, 176 B spilled
+    Config(TILE=16384, num_warps=16, spills=True),  # 128 B shared, 128 registers, 136 B spilled
+)
+_LOOP_6 = (
     Config(TILE=2048, num_warps=4),  # at most 512 B shared, unproven
     Config(TILE=8192, num_warps=4),  # at most 2048 B shared, unproven
     Config(TILE=8192, num_warps=8),  # at most 2048 B shared, unproven
@@ -112,7 +128,7 @@ _LOOP_4 = (
     Config(TILE=32768, num_warps=8),  # at most 8192 B shared, unproven
     Config(TILE=32768, num_warps=16),  # at most 8192 B shared, unproven
 )
-_LOOP_5 = (
+_LOOP_7 = (
     Config(TILE=2048, num_warps=4),  # at most 8192 B shared, unproven
     Config(TILE=8192, num_warps=4),  # at most 32768 B shared, unproven
     Config(TILE=8192, num_warps=16),  # at most 32768 B shared, unproven
@@ -120,7 +136,7 @@ _LOOP_5 = (
     Config(TILE=32768, num_warps=8),  # at most 131072 B shared, unproven
     Config(TILE=32768, num_warps=16),  # at most 131072 B shared, unproven
 )
-_LOOP_6 = (
+_LOOP_8 = (
     Config(TILE=2048, num_warps=4),  # at most 8192 B shared, unproven
     Config(TILE=2048, num_warps=8),  # at most 8192 B shared, unproven
     Config(TILE=2048, num_warps=16),  # at most 8192 B shared, unproven
@@ -131,12 +147,14 @@ _LOOP_6 = (
 #: Sweeps over one row, TILE elements at a time; by architecture class and element size in bytes.
 LOOP_CONFIGS = by_class(
     (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2), _LOOP_1),
-    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (4,), _LOOP_2),
-    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120", "gfx942"), (8,), _LOOP_3),
-    (("gfx90a", "gfx942", "gfx950"), (1,), _LOOP_4),
-    (("gfx90a", "gfx942", "gfx950"), (2, 4), _LOOP_5),
-    (("gfx950",), (8,), _LOOP_5),
-    (("gfx90a",), (8,), _LOOP_6),
+    (("sm_80", "sm_100", "sm_89", "sm_86", "sm_120"), (4,), _LOOP_2),
+    (("sm_80", "sm_100", "sm_89", "sm_86", "sm_120", "gfx942"), (8,), _LOOP_3),
+    (("sm_90",), (4,), _LOOP_4),
+    (("sm_90",), (8,), _LOOP_5),
+    (("gfx90a", "gfx942", "gfx950"), (1,), _LOOP_6),
+    (("gfx90a", "gfx942", "gfx950"), (2, 4), _LOOP_7),
+    (("gfx950",), (8,), _LOOP_7),
+    (("gfx90a",), (8,), _LOOP_8),
 )
 
 

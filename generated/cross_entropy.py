@@ -73,6 +73,30 @@ _BLOCK_3 = (
     Config(TILE=16384, num_warps=32),  # at most 2048 B shared, unproven
 )
 _BLOCK_4 = (
+    Config(TILE=512, num_warps=1),  # 0 B shared, 64 registers
+    Config(TILE=512, num_warps=2),  # 16 B shared, 32 registers
+    Config(TILE=1024, num_warps=1),  # 32 B shared, 79 registers
+    Config(TILE=1024, num_warps=2),  # 32 B shared, 56 registers
+    Config(TILE=4096, num_warps=16),  # 128 B shared, 32 registers
+    Config(TILE=32768, num_warps=16, spills=True),  # 1024 B shared, 128 registers, 56 B spilled
+)
+_BLOCK_5 = (
+    Config(TILE=512, num_warps=1),  # 16 B shared, 63 registers
+    Config(TILE=512, num_warps=2),  # 16 B shared, 32 registers
+    Config(TILE=4096, num_warps=16),  # 128 B shared, 32 registers
+    Config(TILE=8192, num_warps=8),  # 256 B shared, 80 registers
+    Config(TILE=16384, num_warps=8),  # 512 B shared, 216 registers
+    Config(TILE=32768, num_warps=32, spills=True),  # 1024 B shared, 64 registers, 80 B spilled
+)
+_BLOCK_6 = (
+    Config(TILE=1024, num_warps=1),  # 64 B shared, 252 registers
+    Config(TILE=4096, num_warps=8),  # 512 B shared, 222 registers
+    Config(TILE=4096, num_warps=16),  # 512 B shared, 108 registers
+    Config(TILE=4096, num_warps=2, spills=True),  # 512 B shared, 255 registers, 2820 B spilled
+    Config(TILE=8192, num_warps=4, spills=True),  # 1024 B shared, 255 registers, 3088 B spilled
+    Config(TILE=16384, num_warps=32, spills=True),  # 2048 B shared, 64 registers, 928 B spilled
+)
+_BLOCK_7 = (
     Config(TILE=512, num_warps=1),  # at most 4 B shared, unproven
     Config(TILE=1024, num_warps=1),  # at most 8 B shared, unproven
     Config(TILE=1024, num_warps=2),  # at most 8 B shared, unproven
@@ -80,7 +104,7 @@ _BLOCK_4 = (
     Config(TILE=4096, num_warps=8),  # at most 32 B shared, unproven
     Config(TILE=32768, num_warps=8),  # at most 256 B shared, unproven
 )
-_BLOCK_5 = (
+_BLOCK_8 = (
     Config(TILE=4096, num_warps=1),  # at most 256 B shared, unproven
     Config(TILE=4096, num_warps=16),  # at most 256 B shared, unproven
     Config(TILE=8192, num_warps=2),  # at most 512 B shared, unproven
@@ -90,21 +114,24 @@ _BLOCK_5 = (
 )
 #: Whole rows in registers, TILE elements to a program; by architecture class and element size in bytes.
 BLOCK_CONFIGS = by_class(
-    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2), _BLOCK_1),
+    (("sm_80", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2), _BLOCK_1),
     (("gfx90a", "gfx942", "gfx950"), (4,), _BLOCK_1),
-    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (4,), _BLOCK_2),
-    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _BLOCK_3),
-    (("gfx90a", "gfx942", "gfx950"), (1, 2), _BLOCK_4),
-    (("gfx90a", "gfx942", "gfx950"), (8,), _BLOCK_5),
+    (("sm_80", "sm_100", "sm_89", "sm_86", "sm_120"), (4,), _BLOCK_2),
+    (("sm_80", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _BLOCK_3),
+    (("sm_90",), (1, 2), _BLOCK_4),
+    (("sm_90",), (4,), _BLOCK_5),
+    (("sm_90",), (8,), _BLOCK_6),
+    (("gfx90a", "gfx942", "gfx950"), (1, 2), _BLOCK_7),
+    (("gfx90a", "gfx942", "gfx950"), (8,), _BLOCK_8),
 )
 
 _LOOP_1 = (
-    Config(TILE=2048, num_warps=4),  # at most 2048 B shared, unproven
-    Config(TILE=2048, num_warps=8),  # at most 2048 B shared, unproven
-    Config(TILE=4096, num_warps=4),  # at most 4096 B shared, unproven
-    Config(TILE=4096, num_warps=8),  # at most 4096 B shared, unproven
-    Config(TILE=4096, num_warps=16),  # at most 4096 B shared, unproven
-    Config(TILE=8192, num_warps=4),  # at most 8192 B shared, unproven
+    Config(TILE=2048, num_warps=4),  # 16 B shared, 54 registers on sm_90, else unproven
+    Config(TILE=2048, num_warps=8),  # 32 B shared, 32 registers on sm_90, else unproven
+    Config(TILE=4096, num_warps=4),  # 16 B shared, 96 registers on sm_90, else unproven
+    Config(TILE=4096, num_warps=8),  # 32 B shared, 57 registers on sm_90, else unproven
+    Config(TILE=4096, num_warps=16),  # 64 B shared, 40 registers on sm_90, else unproven
+    Config(TILE=8192, num_warps=4),  # 16 B shared, 202 registers on sm_90, else unproven
 )
 _LOOP_2 = (
     Config(TILE=2048, num_warps=4),  # at most 8192 B shared, unproven
@@ -115,6 +142,14 @@ _LOOP_2 = (
     Config(TILE=8192, num_warps=8),  # at most 32768 B shared, unproven
 )
 _LOOP_3 = (
+    Config(TILE=2048, num_warps=4),  # 32 B shared, 255 registers
+    Config(TILE=2048, num_warps=8),  # 64 B shared, 158 registers
+    Config(TILE=2048, num_warps=16),  # 128 B shared, 90 registers
+    Config(TILE=2048, num_warps=32),  # 256 B shared, 56 registers
+    Config(TILE=4096, num_warps=4, spills=True),  # 32 B shared, 255 registers, 1872 B spilled
+    Config(TILE=8192, num_warps=8, spills=True),  # 64 B shared, 255 registers, 1872 B spilled
+)
+_LOOP_4 = (
     Config(TILE=2048, num_warps=4),  # at most 8192 B shared, unproven
     Config(TILE=4096, num_warps=4),  # at most 16384 B shared, unproven
     Config(TILE=4096, num_warps=8),  # at most 16384 B shared, unproven
@@ -130,8 +165,9 @@ LOOP_CONFIGS = by_class(
         (4,),
         _LOOP_1,
     ),
-    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _LOOP_2),
-    (("gfx90a", "gfx942", "gfx950"), (1, 2, 8), _LOOP_3),
+    (("sm_80", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _LOOP_2),
+    (("sm_90",), (8,), _LOOP_3),
+    (("gfx90a", "gfx942", "gfx950"), (1, 2, 8), _LOOP_4),
 )
 
 

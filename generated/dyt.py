@@ -34,12 +34,12 @@ from ._runtime import (
 )
 
 _TILED_1 = (
-    Config(TILE=1024, num_warps=1),  # at most 8192 B shared, unproven
-    Config(TILE=1024, num_warps=2),  # at most 8192 B shared, unproven
-    Config(TILE=1024, num_warps=4),  # at most 8192 B shared, unproven
-    Config(TILE=2048, num_warps=1),  # at most 16384 B shared, unproven
-    Config(TILE=2048, num_warps=2),  # at most 16384 B shared, unproven
-    Config(TILE=2048, num_warps=4),  # at most 16384 B shared, unproven
+    Config(TILE=1024, num_warps=1),  # 512 B shared, 80 registers on sm_90, else unproven
+    Config(TILE=1024, num_warps=2),  # 0 B shared, 40 registers on sm_90, else unproven
+    Config(TILE=1024, num_warps=4),  # 2048 B shared, 32 registers on sm_90, else unproven
+    Config(TILE=2048, num_warps=1),  # 512 B shared, 168 registers on sm_90, else unproven
+    Config(TILE=2048, num_warps=2),  # 2048 B shared, 80 registers on sm_90, else unproven
+    Config(TILE=2048, num_warps=4),  # 4096 B shared, 52 registers on sm_90, else unproven
 )
 _TILED_2 = (
     Config(TILE=1024, num_warps=1),  # at most 8192 B shared, unproven
@@ -50,6 +50,14 @@ _TILED_2 = (
     Config(TILE=2048, num_warps=4),  # at most 16384 B shared, unproven
 )
 _TILED_3 = (
+    Config(TILE=1024, num_warps=1),  # 256 B shared, 254 registers
+    Config(TILE=1024, num_warps=2),  # 0 B shared, 189 registers
+    Config(TILE=1024, num_warps=8),  # 0 B shared, 60 registers
+    Config(TILE=2048, num_warps=2),  # 512 B shared, 255 registers
+    Config(TILE=2048, num_warps=4),  # 1024 B shared, 189 registers
+    Config(TILE=1024, num_warps=4, spills=True),  # 1024 B shared, 96 registers, 4 B spilled
+)
+_TILED_4 = (
     Config(TILE=1024, num_warps=1),  # at most 4096 B shared, unproven
     Config(TILE=1024, num_warps=2),  # at most 4096 B shared, unproven
     Config(TILE=2048, num_warps=1),  # at most 8192 B shared, unproven
@@ -66,8 +74,9 @@ TILED_CONFIGS = by_class(
         _TILED_1,
     ),
     (("gfx90a", "gfx942", "gfx950"), (8,), _TILED_1),
-    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _TILED_2),
-    (("gfx90a", "gfx942", "gfx950"), (1, 2), _TILED_3),
+    (("sm_80", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _TILED_2),
+    (("sm_90",), (8,), _TILED_3),
+    (("gfx90a", "gfx942", "gfx950"), (1, 2), _TILED_4),
 )
 
 

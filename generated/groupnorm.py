@@ -45,20 +45,20 @@ from ._runtime import (
 )
 
 _BLOCK_1 = (
-    Config(TILE=4096, num_warps=2),  # at most 64 B shared, unproven
-    Config(TILE=4096, num_warps=4),  # at most 64 B shared, unproven
-    Config(TILE=4096, num_warps=8),  # at most 64 B shared, unproven
-    Config(TILE=8192, num_warps=4),  # at most 128 B shared, unproven
-    Config(TILE=16384, num_warps=8),  # at most 256 B shared, unproven
-    Config(TILE=32768, num_warps=16),  # at most 512 B shared, unproven
+    Config(TILE=4096, num_warps=2),  # 16 B shared, 127 registers on sm_90, else unproven
+    Config(TILE=4096, num_warps=4),  # 32 B shared, 64 registers on sm_90, else unproven
+    Config(TILE=4096, num_warps=8),  # 64 B shared, 40 registers on sm_90, else unproven
+    Config(TILE=8192, num_warps=4),  # 256 B shared, 108 registers on sm_90, else unproven
+    Config(TILE=16384, num_warps=8),  # 512 B shared, 128 registers on sm_90, else unproven
+    Config(TILE=32768, num_warps=16),  # 1024 B shared, 128 registers on sm_90, else unproven
 )
 _BLOCK_2 = (
-    Config(TILE=1024, num_warps=1),  # at most 64 B shared, unproven
-    Config(TILE=4096, num_warps=2),  # at most 256 B shared, unproven
-    Config(TILE=4096, num_warps=4),  # at most 256 B shared, unproven
-    Config(TILE=4096, num_warps=8),  # at most 256 B shared, unproven
-    Config(TILE=8192, num_warps=4),  # at most 512 B shared, unproven
-    Config(TILE=16384, num_warps=16),  # at most 1024 B shared, unproven
+    Config(TILE=1024, num_warps=1),  # 0 B shared, 72 registers on sm_90, else unproven
+    Config(TILE=4096, num_warps=2),  # 256 B shared, 142 registers on sm_90, else unproven
+    Config(TILE=4096, num_warps=4),  # 256 B shared, 80 registers on sm_90, else unproven
+    Config(TILE=4096, num_warps=8),  # 256 B shared, 48 registers on sm_90, else unproven
+    Config(TILE=8192, num_warps=4),  # 512 B shared, 128 registers on sm_90, else unproven
+    Config(TILE=16384, num_warps=16),  # 1024 B shared, 91 registers on sm_90, else unproven
 )
 _BLOCK_3 = (
     Config(TILE=512, num_warps=1),  # at most 64 B shared, unproven
@@ -69,6 +69,14 @@ _BLOCK_3 = (
     Config(TILE=8192, num_warps=8),  # at most 1024 B shared, unproven
 )
 _BLOCK_4 = (
+    Config(TILE=512, num_warps=1),  # 0 B shared, 105 registers
+    Config(TILE=512, num_warps=2),  # 128 B shared, 88 registers
+    Config(TILE=1024, num_warps=1),  # 0 B shared, 201 registers
+    Config(TILE=4096, num_warps=8),  # 1024 B shared, 166 registers
+    Config(TILE=4096, num_warps=4, spills=True),  # 1024 B shared, 255 registers, 208 B spilled
+    Config(TILE=8192, num_warps=8, spills=True),  # 2048 B shared, 255 registers, 208 B spilled
+)
+_BLOCK_5 = (
     Config(TILE=4096, num_warps=1),  # at most 32 B shared, unproven
     Config(TILE=4096, num_warps=4),  # at most 32 B shared, unproven
     Config(TILE=4096, num_warps=8),  # at most 32 B shared, unproven
@@ -82,25 +90,26 @@ BLOCK_CONFIGS = by_class(
     (("gfx90a", "gfx942", "gfx950"), (4,), _BLOCK_1),
     (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (4,), _BLOCK_2),
     (("gfx90a", "gfx942", "gfx950"), (8,), _BLOCK_2),
-    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _BLOCK_3),
-    (("gfx90a", "gfx942", "gfx950"), (1, 2), _BLOCK_4),
+    (("sm_80", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _BLOCK_3),
+    (("sm_90",), (8,), _BLOCK_4),
+    (("gfx90a", "gfx942", "gfx950"), (1, 2), _BLOCK_5),
 )
 
 _LOOP_1 = (
-    Config(TILE=2048, num_warps=4),  # at most 2048 B shared, unproven
-    Config(TILE=4096, num_warps=4),  # at most 4096 B shared, unproven
-    Config(TILE=8192, num_warps=4),  # at most 8192 B shared, unproven
-    Config(TILE=8192, num_warps=16),  # at most 8192 B shared, unproven
-    Config(TILE=16384, num_warps=8),  # at most 16384 B shared, unproven
-    Config(TILE=32768, num_warps=32),  # at most 32768 B shared, unproven
+    Config(TILE=2048, num_warps=4),  # 48 B shared, 48 registers on sm_90, else unproven
+    Config(TILE=4096, num_warps=4),  # 48 B shared, 72 registers on sm_90, else unproven
+    Config(TILE=8192, num_warps=4),  # 48 B shared, 128 registers on sm_90, else unproven
+    Config(TILE=8192, num_warps=16),  # 192 B shared, 64 registers on sm_90, else unproven
+    Config(TILE=16384, num_warps=8),  # 96 B shared, 128 registers on sm_90, else unproven
+    Config(TILE=32768, num_warps=32),  # 384 B shared, 64 registers on sm_90, else unproven
 )
 _LOOP_2 = (
-    Config(TILE=2048, num_warps=4),  # at most 8192 B shared, unproven
-    Config(TILE=2048, num_warps=8),  # at most 8192 B shared, unproven
-    Config(TILE=2048, num_warps=16),  # at most 8192 B shared, unproven
-    Config(TILE=8192, num_warps=4),  # at most 32768 B shared, unproven
-    Config(TILE=8192, num_warps=8),  # at most 32768 B shared, unproven
-    Config(TILE=16384, num_warps=32),  # at most 65536 B shared, unproven
+    Config(TILE=2048, num_warps=4),  # 96 B shared, 94 registers on sm_90, else unproven
+    Config(TILE=2048, num_warps=8),  # 192 B shared, 58 registers on sm_90, else unproven
+    Config(TILE=2048, num_warps=16),  # 384 B shared, 50 registers on sm_90, else unproven
+    Config(TILE=8192, num_warps=4),  # 96 B shared, 252 registers on sm_90, else unproven
+    Config(TILE=8192, num_warps=8),  # 192 B shared, 164 registers on sm_90, else unproven
+    Config(TILE=16384, num_warps=32),  # 768 B shared, 62 registers on sm_90, else unproven
 )
 _LOOP_3 = (
     Config(TILE=8192, num_warps=4),  # at most 32768 B shared, unproven

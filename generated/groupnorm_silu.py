@@ -46,20 +46,20 @@ from ._runtime import (
 )
 
 _BLOCK_1 = (
-    Config(TILE=1024, num_warps=1),  # at most 16 B shared, unproven
-    Config(TILE=4096, num_warps=2),  # at most 64 B shared, unproven
-    Config(TILE=4096, num_warps=8),  # at most 64 B shared, unproven
-    Config(TILE=8192, num_warps=4),  # at most 128 B shared, unproven
-    Config(TILE=16384, num_warps=8),  # at most 256 B shared, unproven
-    Config(TILE=32768, num_warps=16),  # at most 512 B shared, unproven
+    Config(TILE=1024, num_warps=1),  # 0 B shared, 64 registers on sm_90, else unproven
+    Config(TILE=4096, num_warps=2),  # 16 B shared, 167 registers on sm_90, else unproven
+    Config(TILE=4096, num_warps=8),  # 64 B shared, 40 registers on sm_90, else unproven
+    Config(TILE=8192, num_warps=4),  # 256 B shared, 127 registers on sm_90, else unproven
+    Config(TILE=16384, num_warps=8),  # 512 B shared, 128 registers on sm_90, else unproven
+    Config(TILE=32768, num_warps=16),  # 1024 B shared, 127 registers on sm_90, else unproven
 )
 _BLOCK_2 = (
-    Config(TILE=512, num_warps=1),  # at most 32 B shared, unproven
-    Config(TILE=1024, num_warps=1),  # at most 64 B shared, unproven
-    Config(TILE=4096, num_warps=2),  # at most 256 B shared, unproven
-    Config(TILE=4096, num_warps=8),  # at most 256 B shared, unproven
-    Config(TILE=8192, num_warps=4),  # at most 512 B shared, unproven
-    Config(TILE=16384, num_warps=16),  # at most 1024 B shared, unproven
+    Config(TILE=512, num_warps=1),  # 0 B shared, 62 registers on sm_90, else unproven
+    Config(TILE=1024, num_warps=1),  # 0 B shared, 67 registers on sm_90, else unproven
+    Config(TILE=4096, num_warps=2),  # 256 B shared, 142 registers on sm_90, else unproven
+    Config(TILE=4096, num_warps=8),  # 256 B shared, 48 registers on sm_90, else unproven
+    Config(TILE=8192, num_warps=4),  # 512 B shared, 155 registers on sm_90, else unproven
+    Config(TILE=16384, num_warps=16),  # 1024 B shared, 79 registers on sm_90, else unproven
 )
 _BLOCK_3 = (
     Config(TILE=512, num_warps=1),  # at most 64 B shared, unproven
@@ -70,6 +70,14 @@ _BLOCK_3 = (
     Config(TILE=8192, num_warps=16),  # at most 1024 B shared, unproven
 )
 _BLOCK_4 = (
+    Config(TILE=512, num_warps=1),  # 0 B shared, 124 registers
+    Config(TILE=512, num_warps=2),  # 128 B shared, 94 registers
+    Config(TILE=1024, num_warps=1),  # 0 B shared, 242 registers
+    Config(TILE=4096, num_warps=8),  # 1024 B shared, 166 registers
+    Config(TILE=4096, num_warps=4, spills=True),  # 1024 B shared, 254 registers, 12 B spilled
+    Config(TILE=8192, num_warps=16, spills=True),  # 2048 B shared, 128 registers, 96 B spilled
+)
+_BLOCK_5 = (
     Config(TILE=4096, num_warps=1),  # at most 32 B shared, unproven
     Config(TILE=4096, num_warps=4),  # at most 32 B shared, unproven
     Config(TILE=4096, num_warps=8),  # at most 32 B shared, unproven
@@ -83,17 +91,18 @@ BLOCK_CONFIGS = by_class(
     (("gfx90a", "gfx942", "gfx950"), (4,), _BLOCK_1),
     (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (4,), _BLOCK_2),
     (("gfx90a", "gfx942", "gfx950"), (8,), _BLOCK_2),
-    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _BLOCK_3),
-    (("gfx90a", "gfx942", "gfx950"), (1, 2), _BLOCK_4),
+    (("sm_80", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _BLOCK_3),
+    (("sm_90",), (8,), _BLOCK_4),
+    (("gfx90a", "gfx942", "gfx950"), (1, 2), _BLOCK_5),
 )
 
 _LOOP_1 = (
-    Config(TILE=2048, num_warps=4),  # at most 2048 B shared, unproven
-    Config(TILE=4096, num_warps=4),  # at most 4096 B shared, unproven
-    Config(TILE=8192, num_warps=4),  # at most 8192 B shared, unproven
-    Config(TILE=8192, num_warps=16),  # at most 8192 B shared, unproven
-    Config(TILE=16384, num_warps=8),  # at most 16384 B shared, unproven
-    Config(TILE=32768, num_warps=32),  # at most 32768 B shared, unproven
+    Config(TILE=2048, num_warps=4),  # 48 B shared, 48 registers on sm_90, else unproven
+    Config(TILE=4096, num_warps=4),  # 48 B shared, 72 registers on sm_90, else unproven
+    Config(TILE=8192, num_warps=4),  # 48 B shared, 128 registers on sm_90, else unproven
+    Config(TILE=8192, num_warps=16),  # 192 B shared, 64 registers on sm_90, else unproven
+    Config(TILE=16384, num_warps=8),  # 96 B shared, 128 registers on sm_90, else unproven
+    Config(TILE=32768, num_warps=32),  # 384 B shared, 53 registers on sm_90, else unproven
 )
 _LOOP_2 = (
     Config(TILE=2048, num_warps=4),  # at most 8192 B shared, unproven
@@ -104,6 +113,14 @@ _LOOP_2 = (
     Config(TILE=16384, num_warps=32),  # at most 65536 B shared, unproven
 )
 _LOOP_3 = (
+    Config(TILE=2048, num_warps=4),  # 96 B shared, 124 registers
+    Config(TILE=2048, num_warps=8),  # 192 B shared, 80 registers
+    Config(TILE=2048, num_warps=16),  # 384 B shared, 62 registers
+    Config(TILE=8192, num_warps=8),  # 192 B shared, 238 registers
+    Config(TILE=8192, num_warps=4, spills=True),  # 96 B shared, 255 registers, 256 B spilled
+    Config(TILE=16384, num_warps=32, spills=True),  # 768 B shared, 64 registers, 324 B spilled
+)
+_LOOP_4 = (
     Config(TILE=8192, num_warps=4),  # at most 32768 B shared, unproven
     Config(TILE=8192, num_warps=8),  # at most 32768 B shared, unproven
     Config(TILE=16384, num_warps=8),  # at most 65536 B shared, unproven
@@ -111,7 +128,7 @@ _LOOP_3 = (
     Config(TILE=32768, num_warps=8),  # at most 131072 B shared, unproven
     Config(TILE=32768, num_warps=16),  # at most 131072 B shared, unproven
 )
-_LOOP_4 = (
+_LOOP_5 = (
     Config(TILE=2048, num_warps=4),  # at most 8192 B shared, unproven
     Config(TILE=2048, num_warps=8),  # at most 8192 B shared, unproven
     Config(TILE=2048, num_warps=16),  # at most 8192 B shared, unproven
@@ -119,7 +136,7 @@ _LOOP_4 = (
     Config(TILE=8192, num_warps=8),  # at most 32768 B shared, unproven
     Config(TILE=16384, num_warps=16),  # at most 65536 B shared, unproven
 )
-_LOOP_5 = (
+_LOOP_6 = (
     Config(TILE=2048, num_warps=4),  # at most 8192 B shared, unproven
     Config(TILE=2048, num_warps=8),  # at most 8192 B shared, unproven
     Config(TILE=4096, num_warps=4),  # at most 16384 B shared, unproven
@@ -130,11 +147,12 @@ _LOOP_5 = (
 #: Sweeps over one row, TILE elements at a time; by architecture class and element size in bytes.
 LOOP_CONFIGS = by_class(
     (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2, 4), _LOOP_1),
-    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _LOOP_2),
-    (("gfx90a", "gfx942", "gfx950"), (1, 2, 4), _LOOP_3),
-    (("gfx950",), (8,), _LOOP_3),
-    (("gfx90a",), (8,), _LOOP_4),
-    (("gfx942",), (8,), _LOOP_5),
+    (("sm_80", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _LOOP_2),
+    (("sm_90",), (8,), _LOOP_3),
+    (("gfx90a", "gfx942", "gfx950"), (1, 2, 4), _LOOP_4),
+    (("gfx950",), (8,), _LOOP_4),
+    (("gfx90a",), (8,), _LOOP_5),
+    (("gfx942",), (8,), _LOOP_6),
 )
 
 

@@ -37,28 +37,28 @@ from ._runtime import (
 )
 
 _BLOCK_1 = (
-    Config(TILE=4096, num_warps=2),  # at most 64 B shared, unproven
-    Config(TILE=4096, num_warps=8),  # at most 64 B shared, unproven
-    Config(TILE=8192, num_warps=4),  # at most 128 B shared, unproven
-    Config(TILE=8192, num_warps=8),  # at most 128 B shared, unproven
-    Config(TILE=16384, num_warps=8),  # at most 256 B shared, unproven
-    Config(TILE=32768, num_warps=32),  # at most 512 B shared, unproven
+    Config(TILE=4096, num_warps=2),  # 128 B shared, 120 registers on sm_90, else unproven
+    Config(TILE=4096, num_warps=8),  # 128 B shared, 34 registers on sm_90, else unproven
+    Config(TILE=8192, num_warps=4),  # 256 B shared, 125 registers on sm_90, else unproven
+    Config(TILE=8192, num_warps=8),  # 256 B shared, 40 registers on sm_90, else unproven
+    Config(TILE=16384, num_warps=8),  # 512 B shared, 119 registers on sm_90, else unproven
+    Config(TILE=32768, num_warps=32),  # 1024 B shared, 42 registers on sm_90, else unproven
 )
 _BLOCK_2 = (
-    Config(TILE=512, num_warps=1),  # at most 32 B shared, unproven
-    Config(TILE=1024, num_warps=1),  # at most 64 B shared, unproven
-    Config(TILE=4096, num_warps=2),  # at most 256 B shared, unproven
-    Config(TILE=4096, num_warps=8),  # at most 256 B shared, unproven
-    Config(TILE=8192, num_warps=4),  # at most 512 B shared, unproven
-    Config(TILE=16384, num_warps=16),  # at most 1024 B shared, unproven
+    Config(TILE=512, num_warps=1),  # 16 B shared, 60 registers on sm_90, else unproven
+    Config(TILE=1024, num_warps=1),  # 32 B shared, 66 registers on sm_90, else unproven
+    Config(TILE=4096, num_warps=2),  # 128 B shared, 138 registers on sm_90, else unproven
+    Config(TILE=4096, num_warps=8),  # 128 B shared, 48 registers on sm_90, else unproven
+    Config(TILE=8192, num_warps=4),  # 256 B shared, 138 registers on sm_90, else unproven
+    Config(TILE=16384, num_warps=16),  # 512 B shared, 64 registers on sm_90, else unproven
 )
 _BLOCK_3 = (
-    Config(TILE=512, num_warps=1),  # at most 64 B shared, unproven
-    Config(TILE=512, num_warps=2),  # at most 64 B shared, unproven
-    Config(TILE=1024, num_warps=1),  # at most 128 B shared, unproven
-    Config(TILE=4096, num_warps=4),  # at most 512 B shared, unproven
-    Config(TILE=4096, num_warps=8),  # at most 512 B shared, unproven
-    Config(TILE=8192, num_warps=16),  # at most 1024 B shared, unproven
+    Config(TILE=512, num_warps=1),  # 32 B shared, 116 registers on sm_90, else unproven
+    Config(TILE=512, num_warps=2),  # 64 B shared, 64 registers on sm_90, else unproven
+    Config(TILE=1024, num_warps=1),  # 64 B shared, 212 registers on sm_90, else unproven
+    Config(TILE=4096, num_warps=4),  # 512 B shared, 216 registers on sm_90, else unproven
+    Config(TILE=4096, num_warps=8),  # 512 B shared, 122 registers on sm_90, else unproven
+    Config(TILE=8192, num_warps=16),  # 1024 B shared, 121 registers on sm_90, else unproven
 )
 _BLOCK_4 = (
     Config(TILE=4096, num_warps=4),  # at most 64 B shared, unproven
@@ -78,20 +78,20 @@ BLOCK_CONFIGS = by_class(
 )
 
 _LOOP_1 = (
-    Config(TILE=2048, num_warps=4),  # at most 1024 B shared, unproven
-    Config(TILE=2048, num_warps=8),  # at most 1024 B shared, unproven
-    Config(TILE=4096, num_warps=4),  # at most 2048 B shared, unproven
-    Config(TILE=4096, num_warps=8),  # at most 2048 B shared, unproven
-    Config(TILE=8192, num_warps=16),  # at most 4096 B shared, unproven
-    Config(TILE=32768, num_warps=32),  # at most 16384 B shared, unproven
+    Config(TILE=2048, num_warps=4),  # 16 B shared, 34 registers on sm_90, else unproven
+    Config(TILE=2048, num_warps=8),  # 32 B shared, 34 registers on sm_90, else unproven
+    Config(TILE=4096, num_warps=4),  # 16 B shared, 72 registers on sm_90, else unproven
+    Config(TILE=4096, num_warps=8),  # 32 B shared, 34 registers on sm_90, else unproven
+    Config(TILE=8192, num_warps=16),  # 64 B shared, 32 registers on sm_90, else unproven
+    Config(TILE=32768, num_warps=32),  # 128 B shared, 54 registers on sm_90, else unproven
 )
 _LOOP_2 = (
-    Config(TILE=2048, num_warps=4),  # at most 8192 B shared, unproven
-    Config(TILE=4096, num_warps=4),  # at most 16384 B shared, unproven
-    Config(TILE=4096, num_warps=8),  # at most 16384 B shared, unproven
-    Config(TILE=8192, num_warps=4),  # at most 32768 B shared, unproven
-    Config(TILE=16384, num_warps=8),  # at most 65536 B shared, unproven
-    Config(TILE=32768, num_warps=16),  # at most 131072 B shared, unproven
+    Config(TILE=2048, num_warps=4),  # 16 B shared, 56 registers on sm_90, else unproven
+    Config(TILE=4096, num_warps=4),  # 16 B shared, 66 registers on sm_90, else unproven
+    Config(TILE=4096, num_warps=8),  # 32 B shared, 40 registers on sm_90, else unproven
+    Config(TILE=8192, num_warps=4),  # 16 B shared, 96 registers on sm_90, else unproven
+    Config(TILE=16384, num_warps=8),  # 32 B shared, 122 registers on sm_90, else unproven
+    Config(TILE=32768, num_warps=16),  # 64 B shared, 72 registers on sm_90, else unproven
 )
 _LOOP_3 = (
     Config(TILE=2048, num_warps=4),  # at most 8192 B shared, unproven
@@ -102,6 +102,22 @@ _LOOP_3 = (
     Config(TILE=16384, num_warps=16),  # at most 65536 B shared, unproven
 )
 _LOOP_4 = (
+    Config(TILE=2048, num_warps=4),  # 16 B shared, 36 registers
+    Config(TILE=2048, num_warps=8),  # 32 B shared, 34 registers
+    Config(TILE=4096, num_warps=4),  # 16 B shared, 71 registers
+    Config(TILE=4096, num_warps=8),  # 32 B shared, 36 registers
+    Config(TILE=8192, num_warps=16),  # 64 B shared, 40 registers
+    Config(TILE=32768, num_warps=32, spills=True),  # 128 B shared, 64 registers, 12 B spilled
+)
+_LOOP_5 = (
+    Config(TILE=2048, num_warps=4),  # 32 B shared, 128 registers
+    Config(TILE=2048, num_warps=8),  # 64 B shared, 76 registers
+    Config(TILE=2048, num_warps=16),  # 128 B shared, 48 registers
+    Config(TILE=2048, num_warps=32),  # 256 B shared, 32 registers
+    Config(TILE=8192, num_warps=8),  # 64 B shared, 246 registers
+    Config(TILE=16384, num_warps=16, spills=True),  # 128 B shared, 128 registers, 756 B spilled
+)
+_LOOP_6 = (
     Config(TILE=2048, num_warps=4),  # at most 8192 B shared, unproven
     Config(TILE=2048, num_warps=8),  # at most 8192 B shared, unproven
     Config(TILE=2048, num_warps=16),  # at most 8192 B shared, unproven
@@ -109,7 +125,7 @@ _LOOP_4 = (
     Config(TILE=8192, num_warps=8),  # at most 32768 B shared, unproven
     Config(TILE=16384, num_warps=16),  # at most 65536 B shared, unproven
 )
-_LOOP_5 = (
+_LOOP_7 = (
     Config(TILE=2048, num_warps=4),  # at most 8192 B shared, unproven
     Config(TILE=2048, num_warps=8),  # at most 8192 B shared, unproven
     Config(TILE=2048, num_warps=16),  # at most 8192 B shared, unproven
@@ -119,7 +135,8 @@ _LOOP_5 = (
 )
 #: Sweeps over one row, TILE elements at a time; by architecture class and element size in bytes.
 LOOP_CONFIGS = by_class(
-    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2), _LOOP_1),
+    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (1,), _LOOP_1),
+    (("sm_80", "sm_100", "sm_89", "sm_86", "sm_120"), (2,), _LOOP_1),
     (("gfx90a", "gfx942", "gfx950"), (1, 2), _LOOP_2),
     (
         ("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120", "gfx90a", "gfx942", "gfx950"),
@@ -127,9 +144,11 @@ LOOP_CONFIGS = by_class(
         _LOOP_2,
     ),
     (("gfx950",), (8,), _LOOP_2),
-    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _LOOP_3),
-    (("gfx90a",), (8,), _LOOP_4),
-    (("gfx942",), (8,), _LOOP_5),
+    (("sm_80", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _LOOP_3),
+    (("sm_90",), (2,), _LOOP_4),
+    (("sm_90",), (8,), _LOOP_5),
+    (("gfx90a",), (8,), _LOOP_6),
+    (("gfx942",), (8,), _LOOP_7),
 )
 
 

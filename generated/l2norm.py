@@ -40,12 +40,12 @@ from ._runtime import (
 )
 
 _BLOCK_1 = (
-    Config(TILE=4096, num_warps=4),  # at most 128 B shared, unproven
-    Config(TILE=4096, num_warps=8),  # at most 128 B shared, unproven
-    Config(TILE=8192, num_warps=4),  # at most 256 B shared, unproven
-    Config(TILE=8192, num_warps=8),  # at most 256 B shared, unproven
-    Config(TILE=16384, num_warps=8),  # at most 512 B shared, unproven
-    Config(TILE=32768, num_warps=32),  # at most 1024 B shared, unproven
+    Config(TILE=4096, num_warps=4),  # 16 B shared, 56 registers on sm_90, else unproven
+    Config(TILE=4096, num_warps=8),  # 32 B shared, 32 registers on sm_90, else unproven
+    Config(TILE=8192, num_warps=4),  # 16 B shared, 128 registers on sm_90, else unproven
+    Config(TILE=8192, num_warps=8),  # 32 B shared, 62 registers on sm_90, else unproven
+    Config(TILE=16384, num_warps=8),  # 32 B shared, 128 registers on sm_90, else unproven
+    Config(TILE=32768, num_warps=32),  # 128 B shared, 63 registers on sm_90, else unproven
 )
 _BLOCK_2 = (
     Config(TILE=512, num_warps=1),  # at most 64 B shared, unproven
@@ -56,6 +56,22 @@ _BLOCK_2 = (
     Config(TILE=16384, num_warps=16),  # at most 2048 B shared, unproven
 )
 _BLOCK_3 = (
+    Config(TILE=4096, num_warps=4),  # 16 B shared, 46 registers
+    Config(TILE=4096, num_warps=8),  # 32 B shared, 31 registers
+    Config(TILE=8192, num_warps=8),  # 32 B shared, 47 registers
+    Config(TILE=16384, num_warps=8),  # 32 B shared, 79 registers
+    Config(TILE=32768, num_warps=32),  # 128 B shared, 48 registers
+    Config(TILE=8192, num_warps=4, spills=True),  # 16 B shared, 72 registers, 20 B spilled
+)
+_BLOCK_4 = (
+    Config(TILE=512, num_warps=1),  # 0 B shared, 64 registers
+    Config(TILE=1024, num_warps=1),  # 0 B shared, 122 registers
+    Config(TILE=4096, num_warps=8),  # 512 B shared, 80 registers
+    Config(TILE=4096, num_warps=2, spills=True),  # 512 B shared, 254 registers, 32 B spilled
+    Config(TILE=8192, num_warps=4, spills=True),  # 1024 B shared, 255 registers, 116 B spilled
+    Config(TILE=16384, num_warps=16, spills=True),  # 2048 B shared, 128 registers, 84 B spilled
+)
+_BLOCK_5 = (
     Config(TILE=4096, num_warps=1),  # at most 256 B shared, unproven
     Config(TILE=4096, num_warps=4),  # at most 256 B shared, unproven
     Config(TILE=4096, num_warps=8),  # at most 256 B shared, unproven
@@ -65,28 +81,39 @@ _BLOCK_3 = (
 )
 #: Whole rows in registers, TILE elements to a program; by architecture class and element size in bytes.
 BLOCK_CONFIGS = by_class(
-    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2, 4), _BLOCK_1),
-    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _BLOCK_2),
-    (("gfx90a", "gfx942", "gfx950"), (1, 2, 4, 8), _BLOCK_3),
+    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 4), _BLOCK_1),
+    (("sm_80", "sm_100", "sm_89", "sm_86", "sm_120"), (2,), _BLOCK_1),
+    (("sm_80", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _BLOCK_2),
+    (("sm_90",), (2,), _BLOCK_3),
+    (("sm_90",), (8,), _BLOCK_4),
+    (("gfx90a", "gfx942", "gfx950"), (1, 2, 4, 8), _BLOCK_5),
 )
 
 _LOOP_1 = (
-    Config(TILE=2048, num_warps=4),  # at most 2048 B shared, unproven
-    Config(TILE=2048, num_warps=8),  # at most 2048 B shared, unproven
-    Config(TILE=8192, num_warps=4),  # at most 8192 B shared, unproven
-    Config(TILE=8192, num_warps=16),  # at most 8192 B shared, unproven
-    Config(TILE=16384, num_warps=8),  # at most 16384 B shared, unproven
-    Config(TILE=32768, num_warps=32),  # at most 32768 B shared, unproven
+    Config(TILE=2048, num_warps=4),  # 16 B shared, 40 registers on sm_90, else unproven
+    Config(TILE=2048, num_warps=8),  # 32 B shared, 32 registers on sm_90, else unproven
+    Config(TILE=8192, num_warps=4),  # 16 B shared, 91 registers on sm_90, else unproven
+    Config(TILE=8192, num_warps=16),  # 64 B shared, 36 registers on sm_90, else unproven
+    Config(TILE=16384, num_warps=8),  # 32 B shared, 98 registers on sm_90, else unproven
+    Config(TILE=32768, num_warps=32),  # 128 B shared, 49 registers on sm_90, else unproven
 )
 _LOOP_2 = (
-    Config(TILE=2048, num_warps=4),  # at most 8192 B shared, unproven
-    Config(TILE=2048, num_warps=8),  # at most 8192 B shared, unproven
-    Config(TILE=2048, num_warps=16),  # at most 8192 B shared, unproven
-    Config(TILE=2048, num_warps=32),  # at most 8192 B shared, unproven
-    Config(TILE=8192, num_warps=16),  # at most 32768 B shared, unproven
-    Config(TILE=16384, num_warps=32),  # at most 65536 B shared, unproven
+    Config(TILE=2048, num_warps=4),  # 32 B shared, 48 registers on sm_90, else unproven
+    Config(TILE=2048, num_warps=8),  # 64 B shared, 40 registers on sm_90, else unproven
+    Config(TILE=2048, num_warps=16),  # 128 B shared, 32 registers on sm_90, else unproven
+    Config(TILE=2048, num_warps=32),  # 256 B shared, 32 registers on sm_90, else unproven
+    Config(TILE=8192, num_warps=16),  # 128 B shared, 56 registers on sm_90, else unproven
+    Config(TILE=16384, num_warps=32),  # 256 B shared, 48 registers on sm_90, else unproven
 )
 _LOOP_3 = (
+    Config(TILE=2048, num_warps=4),  # 16 B shared, 32 registers
+    Config(TILE=2048, num_warps=8),  # 32 B shared, 30 registers
+    Config(TILE=8192, num_warps=4),  # 16 B shared, 48 registers
+    Config(TILE=8192, num_warps=16),  # 64 B shared, 32 registers
+    Config(TILE=32768, num_warps=32),  # 128 B shared, 32 registers
+    Config(TILE=16384, num_warps=8, spills=True),  # 32 B shared, 59 registers, 16 B spilled
+)
+_LOOP_4 = (
     Config(TILE=2048, num_warps=4),  # at most 8192 B shared, unproven
     Config(TILE=8192, num_warps=4),  # at most 32768 B shared, unproven
     Config(TILE=8192, num_warps=8),  # at most 32768 B shared, unproven
@@ -94,7 +121,7 @@ _LOOP_3 = (
     Config(TILE=32768, num_warps=8),  # at most 131072 B shared, unproven
     Config(TILE=32768, num_warps=16),  # at most 131072 B shared, unproven
 )
-_LOOP_4 = (
+_LOOP_5 = (
     Config(TILE=2048, num_warps=4),  # at most 8192 B shared, unproven
     Config(TILE=2048, num_warps=8),  # at most 8192 B shared, unproven
     Config(TILE=2048, num_warps=16),  # at most 8192 B shared, unproven
@@ -102,7 +129,7 @@ _LOOP_4 = (
     Config(TILE=8192, num_warps=8),  # at most 32768 B shared, unproven
     Config(TILE=16384, num_warps=16),  # at most 65536 B shared, unproven
 )
-_LOOP_5 = (
+_LOOP_6 = (
     Config(TILE=2048, num_warps=4),  # at most 8192 B shared, unproven
     Config(TILE=2048, num_warps=8),  # at most 8192 B shared, unproven
     Config(TILE=4096, num_warps=4),  # at most 16384 B shared, unproven
@@ -112,12 +139,14 @@ _LOOP_5 = (
 )
 #: Sweeps over one row, TILE elements at a time; by architecture class and element size in bytes.
 LOOP_CONFIGS = by_class(
-    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2, 4), _LOOP_1),
+    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 4), _LOOP_1),
+    (("sm_80", "sm_100", "sm_89", "sm_86", "sm_120"), (2,), _LOOP_1),
     (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _LOOP_2),
-    (("gfx90a", "gfx942", "gfx950"), (1, 2, 4), _LOOP_3),
-    (("gfx950",), (8,), _LOOP_3),
-    (("gfx90a",), (8,), _LOOP_4),
-    (("gfx942",), (8,), _LOOP_5),
+    (("sm_90",), (2,), _LOOP_3),
+    (("gfx90a", "gfx942", "gfx950"), (1, 2, 4), _LOOP_4),
+    (("gfx950",), (8,), _LOOP_4),
+    (("gfx90a",), (8,), _LOOP_5),
+    (("gfx942",), (8,), _LOOP_6),
 )
 
 

@@ -45,12 +45,12 @@ from ._runtime import (
 )
 
 _BLOCK_1 = (
-    Config(TILE=512, num_warps=1),  # at most 2048 B shared, unproven
-    Config(TILE=1024, num_warps=1),  # at most 4096 B shared, unproven
-    Config(TILE=4096, num_warps=2),  # at most 16384 B shared, unproven
-    Config(TILE=4096, num_warps=8),  # at most 16384 B shared, unproven
-    Config(TILE=8192, num_warps=4),  # at most 32768 B shared, unproven
-    Config(TILE=16384, num_warps=16),  # at most 65536 B shared, unproven
+    Config(TILE=512, num_warps=1),  # 512 B shared, 64 registers on sm_90, else unproven
+    Config(TILE=1024, num_warps=1),  # 512 B shared, 72 registers on sm_90, else unproven
+    Config(TILE=4096, num_warps=2),  # 2048 B shared, 226 registers on sm_90, else unproven
+    Config(TILE=4096, num_warps=8),  # 64 B shared, 64 registers on sm_90, else unproven
+    Config(TILE=8192, num_warps=4),  # 8192 B shared, 128 registers on sm_90, else unproven
+    Config(TILE=16384, num_warps=16),  # 128 B shared, 76 registers on sm_90, else unproven
 )
 _BLOCK_2 = (
     Config(TILE=512, num_warps=1),  # at most 2048 B shared, unproven
@@ -61,6 +61,14 @@ _BLOCK_2 = (
     Config(TILE=8192, num_warps=8),  # at most 32768 B shared, unproven
 )
 _BLOCK_3 = (
+    Config(TILE=512, num_warps=1),  # 0 B shared, 127 registers
+    Config(TILE=1024, num_warps=1),  # 0 B shared, 227 registers
+    Config(TILE=4096, num_warps=4),  # 4096 B shared, 254 registers
+    Config(TILE=4096, num_warps=8),  # 1024 B shared, 152 registers
+    Config(TILE=8192, num_warps=8),  # 2048 B shared, 254 registers
+    Config(TILE=512, num_warps=2, spills=True),  # 128 B shared, 80 registers, 8 B spilled
+)
+_BLOCK_4 = (
     Config(TILE=4096, num_warps=1),  # at most 8192 B shared, unproven
     Config(TILE=4096, num_warps=4),  # at most 8192 B shared, unproven
     Config(TILE=4096, num_warps=8),  # at most 8192 B shared, unproven
@@ -72,17 +80,18 @@ _BLOCK_3 = (
 BLOCK_CONFIGS = by_class(
     (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2, 4), _BLOCK_1),
     (("gfx90a", "gfx942", "gfx950"), (8,), _BLOCK_1),
-    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _BLOCK_2),
-    (("gfx90a", "gfx942", "gfx950"), (1, 2, 4), _BLOCK_3),
+    (("sm_80", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _BLOCK_2),
+    (("sm_90",), (8,), _BLOCK_3),
+    (("gfx90a", "gfx942", "gfx950"), (1, 2, 4), _BLOCK_4),
 )
 
 _LOOP_1 = (
-    Config(TILE=2048, num_warps=4),  # at most 2048 B shared, unproven
-    Config(TILE=2048, num_warps=8),  # at most 2048 B shared, unproven
-    Config(TILE=4096, num_warps=4),  # at most 4096 B shared, unproven
-    Config(TILE=8192, num_warps=4),  # at most 8192 B shared, unproven
-    Config(TILE=16384, num_warps=8),  # at most 16384 B shared, unproven
-    Config(TILE=32768, num_warps=32),  # at most 32768 B shared, unproven
+    Config(TILE=2048, num_warps=4),  # 48 B shared, 44 registers on sm_90, else unproven
+    Config(TILE=2048, num_warps=8),  # 4096 B shared, 34 registers on sm_90, else unproven
+    Config(TILE=4096, num_warps=4),  # 48 B shared, 68 registers on sm_90, else unproven
+    Config(TILE=8192, num_warps=4),  # 48 B shared, 102 registers on sm_90, else unproven
+    Config(TILE=16384, num_warps=8),  # 96 B shared, 102 registers on sm_90, else unproven
+    Config(TILE=32768, num_warps=32),  # 384 B shared, 64 registers on sm_90, else unproven
 )
 _LOOP_2 = (
     Config(TILE=2048, num_warps=4),  # at most 8192 B shared, unproven
@@ -93,6 +102,14 @@ _LOOP_2 = (
     Config(TILE=16384, num_warps=32),  # at most 65536 B shared, unproven
 )
 _LOOP_3 = (
+    Config(TILE=2048, num_warps=4),  # 96 B shared, 80 registers
+    Config(TILE=2048, num_warps=8),  # 192 B shared, 58 registers
+    Config(TILE=8192, num_warps=4),  # 96 B shared, 168 registers
+    Config(TILE=8192, num_warps=8),  # 192 B shared, 128 registers
+    Config(TILE=16384, num_warps=16),  # 384 B shared, 110 registers
+    Config(TILE=16384, num_warps=32, spills=True),  # 768 B shared, 64 registers, 104 B spilled
+)
+_LOOP_4 = (
     Config(TILE=2048, num_warps=4),  # at most 8192 B shared, unproven
     Config(TILE=8192, num_warps=4),  # at most 32768 B shared, unproven
     Config(TILE=8192, num_warps=8),  # at most 32768 B shared, unproven
@@ -100,7 +117,7 @@ _LOOP_3 = (
     Config(TILE=32768, num_warps=8),  # at most 131072 B shared, unproven
     Config(TILE=32768, num_warps=16),  # at most 131072 B shared, unproven
 )
-_LOOP_4 = (
+_LOOP_5 = (
     Config(TILE=2048, num_warps=4),  # at most 8192 B shared, unproven
     Config(TILE=2048, num_warps=8),  # at most 8192 B shared, unproven
     Config(TILE=2048, num_warps=16),  # at most 8192 B shared, unproven
@@ -108,7 +125,7 @@ _LOOP_4 = (
     Config(TILE=8192, num_warps=8),  # at most 32768 B shared, unproven
     Config(TILE=16384, num_warps=16),  # at most 65536 B shared, unproven
 )
-_LOOP_5 = (
+_LOOP_6 = (
     Config(TILE=2048, num_warps=4),  # at most 8192 B shared, unproven
     Config(TILE=2048, num_warps=8),  # at most 8192 B shared, unproven
     Config(TILE=4096, num_warps=4),  # at most 16384 B shared, unproven
@@ -119,11 +136,12 @@ _LOOP_5 = (
 #: Sweeps over one row, TILE elements at a time; by architecture class and element size in bytes.
 LOOP_CONFIGS = by_class(
     (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2, 4), _LOOP_1),
-    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _LOOP_2),
-    (("gfx90a", "gfx942", "gfx950"), (1, 2, 4), _LOOP_3),
-    (("gfx950",), (8,), _LOOP_3),
-    (("gfx90a",), (8,), _LOOP_4),
-    (("gfx942",), (8,), _LOOP_5),
+    (("sm_80", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _LOOP_2),
+    (("sm_90",), (8,), _LOOP_3),
+    (("gfx90a", "gfx942", "gfx950"), (1, 2, 4), _LOOP_4),
+    (("gfx950",), (8,), _LOOP_4),
+    (("gfx90a",), (8,), _LOOP_5),
+    (("gfx942",), (8,), _LOOP_6),
 )
 
 

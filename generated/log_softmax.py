@@ -42,12 +42,12 @@ from ._runtime import (
 )
 
 _BLOCK_1 = (
-    Config(TILE=4096, num_warps=4),  # at most 256 B shared, unproven
-    Config(TILE=4096, num_warps=8),  # at most 256 B shared, unproven
-    Config(TILE=8192, num_warps=4),  # at most 512 B shared, unproven
-    Config(TILE=8192, num_warps=8),  # at most 512 B shared, unproven
-    Config(TILE=16384, num_warps=8),  # at most 1024 B shared, unproven
-    Config(TILE=32768, num_warps=16),  # at most 2048 B shared, unproven
+    Config(TILE=4096, num_warps=4),  # 16 B shared, 56 registers on sm_90, else unproven
+    Config(TILE=4096, num_warps=8),  # 32 B shared, 32 registers on sm_90, else unproven
+    Config(TILE=8192, num_warps=4),  # 16 B shared, 128 registers on sm_90, else unproven
+    Config(TILE=8192, num_warps=8),  # 32 B shared, 57 registers on sm_90, else unproven
+    Config(TILE=16384, num_warps=8),  # 32 B shared, 128 registers on sm_90, else unproven
+    Config(TILE=32768, num_warps=16),  # 64 B shared, 127 registers on sm_90, else unproven
 )
 _BLOCK_2 = (
     Config(TILE=512, num_warps=1),  # at most 64 B shared, unproven
@@ -57,6 +57,14 @@ _BLOCK_2 = (
     Config(TILE=8192, num_warps=4),  # at most 1024 B shared, unproven
     Config(TILE=16384, num_warps=16),  # at most 2048 B shared, unproven
 )
+_BLOCK_3 = (
+    Config(TILE=512, num_warps=1),  # 0 B shared, 78 registers
+    Config(TILE=1024, num_warps=1),  # 0 B shared, 160 registers
+    Config(TILE=4096, num_warps=8),  # 512 B shared, 117 registers
+    Config(TILE=4096, num_warps=2, spills=True),  # 512 B shared, 255 registers, 168 B spilled
+    Config(TILE=8192, num_warps=4, spills=True),  # 1024 B shared, 255 registers, 312 B spilled
+    Config(TILE=16384, num_warps=16, spills=True),  # 2048 B shared, 128 registers, 248 B spilled
+)
 #: Whole rows in registers, TILE elements to a program; by architecture class and element size in bytes.
 BLOCK_CONFIGS = by_class(
     (
@@ -65,24 +73,25 @@ BLOCK_CONFIGS = by_class(
         _BLOCK_1,
     ),
     (("gfx90a", "gfx942", "gfx950"), (8,), _BLOCK_1),
-    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _BLOCK_2),
+    (("sm_80", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _BLOCK_2),
+    (("sm_90",), (8,), _BLOCK_3),
 )
 
 _LOOP_1 = (
-    Config(TILE=2048, num_warps=4),  # at most 1024 B shared, unproven
-    Config(TILE=8192, num_warps=4),  # at most 4096 B shared, unproven
-    Config(TILE=8192, num_warps=8),  # at most 4096 B shared, unproven
-    Config(TILE=8192, num_warps=16),  # at most 4096 B shared, unproven
-    Config(TILE=16384, num_warps=8),  # at most 8192 B shared, unproven
-    Config(TILE=32768, num_warps=32),  # at most 16384 B shared, unproven
+    Config(TILE=2048, num_warps=4),  # 16 B shared, 32 registers on sm_90, else unproven
+    Config(TILE=8192, num_warps=4),  # 16 B shared, 95 registers on sm_90, else unproven
+    Config(TILE=8192, num_warps=8),  # 32 B shared, 55 registers on sm_90, else unproven
+    Config(TILE=8192, num_warps=16),  # 64 B shared, 40 registers on sm_90, else unproven
+    Config(TILE=16384, num_warps=8),  # 32 B shared, 98 registers on sm_90, else unproven
+    Config(TILE=32768, num_warps=32),  # 128 B shared, 55 registers on sm_90, else unproven
 )
 _LOOP_2 = (
-    Config(TILE=2048, num_warps=4),  # at most 2048 B shared, unproven
-    Config(TILE=2048, num_warps=8),  # at most 2048 B shared, unproven
-    Config(TILE=2048, num_warps=16),  # at most 2048 B shared, unproven
-    Config(TILE=8192, num_warps=4),  # at most 8192 B shared, unproven
-    Config(TILE=8192, num_warps=8),  # at most 8192 B shared, unproven
-    Config(TILE=16384, num_warps=32),  # at most 16384 B shared, unproven
+    Config(TILE=2048, num_warps=4),  # 16 B shared, 39 registers on sm_90, else unproven
+    Config(TILE=2048, num_warps=8),  # 32 B shared, 32 registers on sm_90, else unproven
+    Config(TILE=2048, num_warps=16),  # 64 B shared, 32 registers on sm_90, else unproven
+    Config(TILE=8192, num_warps=4),  # 16 B shared, 186 registers on sm_90, else unproven
+    Config(TILE=8192, num_warps=8),  # 32 B shared, 80 registers on sm_90, else unproven
+    Config(TILE=16384, num_warps=32),  # 128 B shared, 46 registers on sm_90, else unproven
 )
 _LOOP_3 = (
     Config(TILE=2048, num_warps=4),  # at most 8192 B shared, unproven
@@ -93,6 +102,14 @@ _LOOP_3 = (
     Config(TILE=8192, num_warps=32),  # at most 32768 B shared, unproven
 )
 _LOOP_4 = (
+    Config(TILE=2048, num_warps=4),  # 32 B shared, 164 registers
+    Config(TILE=2048, num_warps=8),  # 64 B shared, 118 registers
+    Config(TILE=2048, num_warps=16),  # 128 B shared, 54 registers
+    Config(TILE=4096, num_warps=8),  # 64 B shared, 240 registers
+    Config(TILE=4096, num_warps=16),  # 128 B shared, 120 registers
+    Config(TILE=8192, num_warps=32, spills=True),  # 256 B shared, 64 registers, 280 B spilled
+)
+_LOOP_5 = (
     Config(TILE=8192, num_warps=4),  # at most 8192 B shared, unproven
     Config(TILE=8192, num_warps=8),  # at most 8192 B shared, unproven
     Config(TILE=8192, num_warps=16),  # at most 8192 B shared, unproven
@@ -100,7 +117,7 @@ _LOOP_4 = (
     Config(TILE=32768, num_warps=8),  # at most 32768 B shared, unproven
     Config(TILE=32768, num_warps=16),  # at most 32768 B shared, unproven
 )
-_LOOP_5 = (
+_LOOP_6 = (
     Config(TILE=2048, num_warps=4),  # at most 8192 B shared, unproven
     Config(TILE=2048, num_warps=8),  # at most 8192 B shared, unproven
     Config(TILE=4096, num_warps=16),  # at most 16384 B shared, unproven
@@ -112,9 +129,10 @@ _LOOP_5 = (
 LOOP_CONFIGS = by_class(
     (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2), _LOOP_1),
     (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (4,), _LOOP_2),
-    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _LOOP_3),
-    (("gfx90a", "gfx942", "gfx950"), (1, 2, 4), _LOOP_4),
-    (("gfx90a", "gfx942", "gfx950"), (8,), _LOOP_5),
+    (("sm_80", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _LOOP_3),
+    (("sm_90",), (8,), _LOOP_4),
+    (("gfx90a", "gfx942", "gfx950"), (1, 2, 4), _LOOP_5),
+    (("gfx90a", "gfx942", "gfx950"), (8,), _LOOP_6),
 )
 
 

@@ -42,20 +42,20 @@ from ._runtime import (
 )
 
 _BLOCK_1 = (
-    Config(TILE=2048, num_warps=1),  # at most 128 B shared, unproven
-    Config(TILE=4096, num_warps=2),  # at most 256 B shared, unproven
-    Config(TILE=4096, num_warps=4),  # at most 256 B shared, unproven
-    Config(TILE=8192, num_warps=4),  # at most 512 B shared, unproven
-    Config(TILE=16384, num_warps=8),  # at most 1024 B shared, unproven
-    Config(TILE=32768, num_warps=16),  # at most 2048 B shared, unproven
+    Config(TILE=2048, num_warps=1),  # 64 B shared, 76 registers on sm_90, else unproven
+    Config(TILE=4096, num_warps=2),  # 128 B shared, 78 registers on sm_90, else unproven
+    Config(TILE=4096, num_warps=4),  # 128 B shared, 46 registers on sm_90, else unproven
+    Config(TILE=8192, num_warps=4),  # 256 B shared, 78 registers on sm_90, else unproven
+    Config(TILE=16384, num_warps=8),  # 512 B shared, 79 registers on sm_90, else unproven
+    Config(TILE=32768, num_warps=16),  # 1024 B shared, 80 registers on sm_90, else unproven
 )
 _BLOCK_2 = (
-    Config(TILE=1024, num_warps=1),  # at most 128 B shared, unproven
-    Config(TILE=4096, num_warps=2),  # at most 512 B shared, unproven
-    Config(TILE=4096, num_warps=4),  # at most 512 B shared, unproven
-    Config(TILE=4096, num_warps=8),  # at most 512 B shared, unproven
-    Config(TILE=8192, num_warps=4),  # at most 1024 B shared, unproven
-    Config(TILE=16384, num_warps=16),  # at most 2048 B shared, unproven
+    Config(TILE=1024, num_warps=1),  # 64 B shared, 122 registers on sm_90, else unproven
+    Config(TILE=4096, num_warps=2),  # 512 B shared, 240 registers on sm_90, else unproven
+    Config(TILE=4096, num_warps=4),  # 512 B shared, 154 registers on sm_90, else unproven
+    Config(TILE=4096, num_warps=8),  # 512 B shared, 80 registers on sm_90, else unproven
+    Config(TILE=8192, num_warps=4),  # 1024 B shared, 255 registers on sm_90, else unproven
+    Config(TILE=16384, num_warps=16),  # 2048 B shared, 128 registers on sm_90, else unproven
 )
 _BLOCK_3 = (
     Config(TILE=4096, num_warps=1),  # at most 16 B shared, unproven
@@ -79,12 +79,12 @@ BLOCK_CONFIGS = by_class(
 )
 
 _LOOP_1 = (
-    Config(TILE=2048, num_warps=4),  # at most 8192 B shared, unproven
-    Config(TILE=2048, num_warps=8),  # at most 8192 B shared, unproven
-    Config(TILE=4096, num_warps=4),  # at most 16384 B shared, unproven
-    Config(TILE=4096, num_warps=8),  # at most 16384 B shared, unproven
-    Config(TILE=8192, num_warps=8),  # at most 32768 B shared, unproven
-    Config(TILE=16384, num_warps=8),  # at most 65536 B shared, unproven
+    Config(TILE=2048, num_warps=4),  # 16 B shared, 80 registers on sm_90, else unproven
+    Config(TILE=2048, num_warps=8),  # 32 B shared, 80 registers on sm_90, else unproven
+    Config(TILE=4096, num_warps=4),  # 16 B shared, 70 registers on sm_90, else unproven
+    Config(TILE=4096, num_warps=8),  # 32 B shared, 48 registers on sm_90, else unproven
+    Config(TILE=8192, num_warps=8),  # 32 B shared, 73 registers on sm_90, else unproven
+    Config(TILE=16384, num_warps=8),  # 32 B shared, 185 registers on sm_90, else unproven
 )
 _LOOP_2 = (
     Config(TILE=2048, num_warps=4),  # at most 8192 B shared, unproven
@@ -95,6 +95,14 @@ _LOOP_2 = (
     Config(TILE=8192, num_warps=32),  # at most 32768 B shared, unproven
 )
 _LOOP_3 = (
+    Config(TILE=2048, num_warps=4),  # 32 B shared, 246 registers
+    Config(TILE=2048, num_warps=8),  # 64 B shared, 246 registers
+    Config(TILE=2048, num_warps=16, spills=True),  # 128 B shared, 128 registers, 2176 B spilled
+    Config(TILE=2048, num_warps=32, spills=True),  # 256 B shared, 64 registers, 3872 B spilled
+    Config(TILE=4096, num_warps=4, spills=True),  # 32 B shared, 255 registers, 460 B spilled
+    Config(TILE=8192, num_warps=32, spills=True),  # 256 B shared, 64 registers, 252 B spilled
+)
+_LOOP_4 = (
     Config(TILE=2048, num_warps=4),  # at most 2048 B shared, unproven
     Config(TILE=4096, num_warps=4),  # at most 4096 B shared, unproven
     Config(TILE=4096, num_warps=8),  # at most 4096 B shared, unproven
@@ -106,8 +114,9 @@ _LOOP_3 = (
 LOOP_CONFIGS = by_class(
     (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2, 4), _LOOP_1),
     (("gfx90a", "gfx942", "gfx950"), (8,), _LOOP_1),
-    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _LOOP_2),
-    (("gfx90a", "gfx942", "gfx950"), (1, 2, 4), _LOOP_3),
+    (("sm_80", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _LOOP_2),
+    (("sm_90",), (8,), _LOOP_3),
+    (("gfx90a", "gfx942", "gfx950"), (1, 2, 4), _LOOP_4),
 )
 
 

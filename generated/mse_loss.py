@@ -37,28 +37,28 @@ from ._runtime import (
 )
 
 _BLOCK_1 = (
-    Config(TILE=2048, num_warps=1),  # at most 32 B shared, unproven
-    Config(TILE=4096, num_warps=2),  # at most 64 B shared, unproven
-    Config(TILE=4096, num_warps=4),  # at most 64 B shared, unproven
-    Config(TILE=8192, num_warps=4),  # at most 128 B shared, unproven
-    Config(TILE=16384, num_warps=8),  # at most 256 B shared, unproven
-    Config(TILE=32768, num_warps=16),  # at most 512 B shared, unproven
+    Config(TILE=2048, num_warps=1),  # 0 B shared, 64 registers on sm_90, else unproven
+    Config(TILE=4096, num_warps=2),  # 8 B shared, 36 registers on sm_90, else unproven
+    Config(TILE=4096, num_warps=4),  # 16 B shared, 34 registers on sm_90, else unproven
+    Config(TILE=8192, num_warps=4),  # 16 B shared, 36 registers on sm_90, else unproven
+    Config(TILE=16384, num_warps=8),  # 32 B shared, 32 registers on sm_90, else unproven
+    Config(TILE=32768, num_warps=16),  # 64 B shared, 32 registers on sm_90, else unproven
 )
 _BLOCK_2 = (
-    Config(TILE=1024, num_warps=1),  # at most 64 B shared, unproven
-    Config(TILE=4096, num_warps=2),  # at most 256 B shared, unproven
-    Config(TILE=4096, num_warps=4),  # at most 256 B shared, unproven
-    Config(TILE=4096, num_warps=8),  # at most 256 B shared, unproven
-    Config(TILE=8192, num_warps=4),  # at most 512 B shared, unproven
-    Config(TILE=16384, num_warps=16),  # at most 1024 B shared, unproven
+    Config(TILE=1024, num_warps=1),  # 0 B shared, 66 registers on sm_90, else unproven
+    Config(TILE=4096, num_warps=2),  # 8 B shared, 38 registers on sm_90, else unproven
+    Config(TILE=4096, num_warps=4),  # 16 B shared, 38 registers on sm_90, else unproven
+    Config(TILE=4096, num_warps=8),  # 32 B shared, 38 registers on sm_90, else unproven
+    Config(TILE=8192, num_warps=4),  # 16 B shared, 38 registers on sm_90, else unproven
+    Config(TILE=16384, num_warps=16),  # 64 B shared, 38 registers on sm_90, else unproven
 )
 _BLOCK_3 = (
-    Config(TILE=512, num_warps=1),  # at most 64 B shared, unproven
-    Config(TILE=512, num_warps=2),  # at most 64 B shared, unproven
-    Config(TILE=1024, num_warps=1),  # at most 128 B shared, unproven
-    Config(TILE=4096, num_warps=4),  # at most 512 B shared, unproven
-    Config(TILE=4096, num_warps=8),  # at most 512 B shared, unproven
-    Config(TILE=8192, num_warps=8),  # at most 1024 B shared, unproven
+    Config(TILE=512, num_warps=1),  # 0 B shared, 64 registers on sm_90, else unproven
+    Config(TILE=512, num_warps=2),  # 16 B shared, 32 registers on sm_90, else unproven
+    Config(TILE=1024, num_warps=1),  # 0 B shared, 64 registers on sm_90, else unproven
+    Config(TILE=4096, num_warps=4),  # 32 B shared, 36 registers on sm_90, else unproven
+    Config(TILE=4096, num_warps=8),  # 64 B shared, 32 registers on sm_90, else unproven
+    Config(TILE=8192, num_warps=8),  # 64 B shared, 32 registers on sm_90, else unproven
 )
 #: Whole rows in registers, TILE elements to a program; by architecture class and element size in bytes.
 BLOCK_CONFIGS = by_class(
@@ -74,20 +74,20 @@ BLOCK_CONFIGS = by_class(
 )
 
 _LOOP_1 = (
-    Config(TILE=2048, num_warps=4),  # at most 1024 B shared, unproven
-    Config(TILE=2048, num_warps=8),  # at most 1024 B shared, unproven
-    Config(TILE=4096, num_warps=4),  # at most 2048 B shared, unproven
-    Config(TILE=4096, num_warps=8),  # at most 2048 B shared, unproven
-    Config(TILE=8192, num_warps=8),  # at most 4096 B shared, unproven
-    Config(TILE=32768, num_warps=32),  # at most 16384 B shared, unproven
+    Config(TILE=2048, num_warps=4),  # 16 B shared, 34 registers on sm_90, else unproven
+    Config(TILE=2048, num_warps=8),  # 32 B shared, 34 registers on sm_90, else unproven
+    Config(TILE=4096, num_warps=4),  # 16 B shared, 34 registers on sm_90, else unproven
+    Config(TILE=4096, num_warps=8),  # 32 B shared, 34 registers on sm_90, else unproven
+    Config(TILE=8192, num_warps=8),  # 32 B shared, 38 registers on sm_90, else unproven
+    Config(TILE=32768, num_warps=32),  # 128 B shared, 38 registers on sm_90, else unproven
 )
 _LOOP_2 = (
-    Config(TILE=2048, num_warps=4),  # at most 8192 B shared, unproven
-    Config(TILE=4096, num_warps=4),  # at most 16384 B shared, unproven
-    Config(TILE=4096, num_warps=8),  # at most 16384 B shared, unproven
-    Config(TILE=8192, num_warps=4),  # at most 32768 B shared, unproven
-    Config(TILE=16384, num_warps=8),  # at most 65536 B shared, unproven
-    Config(TILE=32768, num_warps=16),  # at most 131072 B shared, unproven
+    Config(TILE=2048, num_warps=4),  # 16 B shared, 40 registers on sm_90, else unproven
+    Config(TILE=4096, num_warps=4),  # 16 B shared, 44 registers on sm_90, else unproven
+    Config(TILE=4096, num_warps=8),  # 32 B shared, 40 registers on sm_90, else unproven
+    Config(TILE=8192, num_warps=4),  # 16 B shared, 49 registers on sm_90, else unproven
+    Config(TILE=16384, num_warps=8),  # 32 B shared, 52 registers on sm_90, else unproven
+    Config(TILE=32768, num_warps=16),  # 64 B shared, 48 registers on sm_90, else unproven
 )
 _LOOP_3 = (
     Config(TILE=2048, num_warps=4),  # at most 8192 B shared, unproven
@@ -98,6 +98,14 @@ _LOOP_3 = (
     Config(TILE=16384, num_warps=16),  # at most 65536 B shared, unproven
 )
 _LOOP_4 = (
+    Config(TILE=2048, num_warps=4),  # 32 B shared, 52 registers
+    Config(TILE=2048, num_warps=8),  # 64 B shared, 32 registers
+    Config(TILE=2048, num_warps=16),  # 128 B shared, 32 registers
+    Config(TILE=2048, num_warps=32),  # 256 B shared, 32 registers
+    Config(TILE=16384, num_warps=16),  # 128 B shared, 74 registers
+    Config(TILE=8192, num_warps=8, spills=True),  # 64 B shared, 64 registers, 4 B spilled
+)
+_LOOP_5 = (
     Config(TILE=2048, num_warps=4),  # at most 8192 B shared, unproven
     Config(TILE=2048, num_warps=8),  # at most 8192 B shared, unproven
     Config(TILE=2048, num_warps=16),  # at most 8192 B shared, unproven
@@ -105,7 +113,7 @@ _LOOP_4 = (
     Config(TILE=8192, num_warps=4),  # at most 32768 B shared, unproven
     Config(TILE=16384, num_warps=16),  # at most 65536 B shared, unproven
 )
-_LOOP_5 = (
+_LOOP_6 = (
     Config(TILE=2048, num_warps=4),  # at most 8192 B shared, unproven
     Config(TILE=2048, num_warps=8),  # at most 8192 B shared, unproven
     Config(TILE=2048, num_warps=16),  # at most 8192 B shared, unproven
@@ -123,9 +131,10 @@ LOOP_CONFIGS = by_class(
         _LOOP_2,
     ),
     (("gfx950",), (8,), _LOOP_2),
-    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _LOOP_3),
-    (("gfx90a",), (8,), _LOOP_4),
-    (("gfx942",), (8,), _LOOP_5),
+    (("sm_80", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _LOOP_3),
+    (("sm_90",), (8,), _LOOP_4),
+    (("gfx90a",), (8,), _LOOP_5),
+    (("gfx942",), (8,), _LOOP_6),
 )
 
 

@@ -42,28 +42,28 @@ from ._runtime import (
 )
 
 _BLOCK_1 = (
-    Config(TILE=4096, num_warps=4),  # at most 8192 B shared, unproven
-    Config(TILE=4096, num_warps=8),  # at most 8192 B shared, unproven
-    Config(TILE=8192, num_warps=4),  # at most 16384 B shared, unproven
-    Config(TILE=8192, num_warps=8),  # at most 16384 B shared, unproven
-    Config(TILE=16384, num_warps=8),  # at most 32768 B shared, unproven
-    Config(TILE=32768, num_warps=32),  # at most 65536 B shared, unproven
+    Config(TILE=4096, num_warps=4),  # 8192 B shared, 76 registers on sm_90, else unproven
+    Config(TILE=4096, num_warps=8),  # 128 B shared, 40 registers on sm_90, else unproven
+    Config(TILE=8192, num_warps=4),  # 8192 B shared, 146 registers on sm_90, else unproven
+    Config(TILE=8192, num_warps=8),  # 256 B shared, 78 registers on sm_90, else unproven
+    Config(TILE=16384, num_warps=8),  # 512 B shared, 127 registers on sm_90, else unproven
+    Config(TILE=32768, num_warps=32),  # 1024 B shared, 63 registers on sm_90, else unproven
 )
 _BLOCK_2 = (
-    Config(TILE=1024, num_warps=1),  # at most 4096 B shared, unproven
-    Config(TILE=4096, num_warps=2),  # at most 16384 B shared, unproven
-    Config(TILE=4096, num_warps=4),  # at most 16384 B shared, unproven
-    Config(TILE=4096, num_warps=8),  # at most 16384 B shared, unproven
-    Config(TILE=8192, num_warps=4),  # at most 32768 B shared, unproven
-    Config(TILE=16384, num_warps=16),  # at most 65536 B shared, unproven
+    Config(TILE=1024, num_warps=1),  # 512 B shared, 72 registers on sm_90, else unproven
+    Config(TILE=4096, num_warps=2),  # 2048 B shared, 142 registers on sm_90, else unproven
+    Config(TILE=4096, num_warps=4),  # 8192 B shared, 78 registers on sm_90, else unproven
+    Config(TILE=4096, num_warps=8),  # 128 B shared, 47 registers on sm_90, else unproven
+    Config(TILE=8192, num_warps=4),  # 8192 B shared, 147 registers on sm_90, else unproven
+    Config(TILE=16384, num_warps=16),  # 512 B shared, 80 registers on sm_90, else unproven
 )
 _BLOCK_3 = (
-    Config(TILE=512, num_warps=1),  # at most 2048 B shared, unproven
-    Config(TILE=512, num_warps=2),  # at most 2048 B shared, unproven
-    Config(TILE=1024, num_warps=1),  # at most 4096 B shared, unproven
-    Config(TILE=4096, num_warps=4),  # at most 16384 B shared, unproven
-    Config(TILE=4096, num_warps=8),  # at most 16384 B shared, unproven
-    Config(TILE=8192, num_warps=16),  # at most 32768 B shared, unproven
+    Config(TILE=512, num_warps=1),  # 4096 B shared, 90 registers on sm_90, else unproven
+    Config(TILE=512, num_warps=2),  # 4096 B shared, 62 registers on sm_90, else unproven
+    Config(TILE=1024, num_warps=1),  # 4096 B shared, 156 registers on sm_90, else unproven
+    Config(TILE=4096, num_warps=4),  # 32768 B shared, 180 registers on sm_90, else unproven
+    Config(TILE=4096, num_warps=8),  # 256 B shared, 96 registers on sm_90, else unproven
+    Config(TILE=8192, num_warps=16),  # 512 B shared, 96 registers on sm_90, else unproven
 )
 _BLOCK_4 = (
     Config(TILE=4096, num_warps=1),  # at most 8192 B shared, unproven
@@ -83,20 +83,20 @@ BLOCK_CONFIGS = by_class(
 )
 
 _LOOP_1 = (
-    Config(TILE=2048, num_warps=4),  # at most 1024 B shared, unproven
-    Config(TILE=2048, num_warps=8),  # at most 1024 B shared, unproven
-    Config(TILE=4096, num_warps=4),  # at most 2048 B shared, unproven
-    Config(TILE=8192, num_warps=4),  # at most 4096 B shared, unproven
-    Config(TILE=16384, num_warps=8),  # at most 8192 B shared, unproven
-    Config(TILE=32768, num_warps=32),  # at most 16384 B shared, unproven
+    Config(TILE=2048, num_warps=4),  # 16 B shared, 32 registers on sm_90, else unproven
+    Config(TILE=2048, num_warps=8),  # 32 B shared, 29 registers on sm_90, else unproven
+    Config(TILE=4096, num_warps=4),  # 16 B shared, 39 registers on sm_90, else unproven
+    Config(TILE=8192, num_warps=4),  # 16 B shared, 78 registers on sm_90, else unproven
+    Config(TILE=16384, num_warps=8),  # 32 B shared, 64 registers on sm_90, else unproven
+    Config(TILE=32768, num_warps=32),  # 128 B shared, 46 registers on sm_90, else unproven
 )
 _LOOP_2 = (
-    Config(TILE=2048, num_warps=4),  # at most 2048 B shared, unproven
-    Config(TILE=2048, num_warps=8),  # at most 2048 B shared, unproven
-    Config(TILE=8192, num_warps=4),  # at most 8192 B shared, unproven
-    Config(TILE=8192, num_warps=8),  # at most 8192 B shared, unproven
-    Config(TILE=16384, num_warps=8),  # at most 16384 B shared, unproven
-    Config(TILE=32768, num_warps=16),  # at most 32768 B shared, unproven
+    Config(TILE=2048, num_warps=4),  # 16 B shared, 40 registers on sm_90, else unproven
+    Config(TILE=2048, num_warps=8),  # 32 B shared, 32 registers on sm_90, else unproven
+    Config(TILE=8192, num_warps=4),  # 16 B shared, 96 registers on sm_90, else unproven
+    Config(TILE=8192, num_warps=8),  # 32 B shared, 48 registers on sm_90, else unproven
+    Config(TILE=16384, num_warps=8),  # 32 B shared, 90 registers on sm_90, else unproven
+    Config(TILE=32768, num_warps=16),  # 64 B shared, 89 registers on sm_90, else unproven
 )
 _LOOP_3 = (
     Config(TILE=2048, num_warps=4),  # at most 8192 B shared, unproven
@@ -107,6 +107,14 @@ _LOOP_3 = (
     Config(TILE=16384, num_warps=16),  # at most 65536 B shared, unproven
 )
 _LOOP_4 = (
+    Config(TILE=2048, num_warps=4),  # 32 B shared, 82 registers
+    Config(TILE=2048, num_warps=8),  # 64 B shared, 62 registers
+    Config(TILE=8192, num_warps=4),  # 32 B shared, 198 registers
+    Config(TILE=8192, num_warps=8),  # 64 B shared, 136 registers
+    Config(TILE=2048, num_warps=16, spills=True),  # 128 B shared, 40 registers, 4 B spilled
+    Config(TILE=16384, num_warps=16, spills=True),  # 128 B shared, 128 registers, 40 B spilled
+)
+_LOOP_5 = (
     Config(TILE=8192, num_warps=4),  # at most 32768 B shared, unproven
     Config(TILE=8192, num_warps=8),  # at most 32768 B shared, unproven
     Config(TILE=16384, num_warps=8),  # at most 65536 B shared, unproven
@@ -114,7 +122,7 @@ _LOOP_4 = (
     Config(TILE=32768, num_warps=8),  # at most 131072 B shared, unproven
     Config(TILE=32768, num_warps=16),  # at most 131072 B shared, unproven
 )
-_LOOP_5 = (
+_LOOP_6 = (
     Config(TILE=2048, num_warps=4),  # at most 8192 B shared, unproven
     Config(TILE=2048, num_warps=8),  # at most 8192 B shared, unproven
     Config(TILE=2048, num_warps=16),  # at most 8192 B shared, unproven
@@ -126,10 +134,11 @@ _LOOP_5 = (
 LOOP_CONFIGS = by_class(
     (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2), _LOOP_1),
     (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (4,), _LOOP_2),
-    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120", "gfx942"), (8,), _LOOP_3),
-    (("gfx90a", "gfx942", "gfx950"), (1, 2, 4), _LOOP_4),
-    (("gfx950",), (8,), _LOOP_4),
-    (("gfx90a",), (8,), _LOOP_5),
+    (("sm_80", "sm_100", "sm_89", "sm_86", "sm_120", "gfx942"), (8,), _LOOP_3),
+    (("sm_90",), (8,), _LOOP_4),
+    (("gfx90a", "gfx942", "gfx950"), (1, 2, 4), _LOOP_5),
+    (("gfx950",), (8,), _LOOP_5),
+    (("gfx90a",), (8,), _LOOP_6),
 )
 
 

@@ -47,20 +47,20 @@ from ._runtime import (
 )
 
 _BLOCK_1 = (
-    Config(TILE=1024, num_warps=1),  # at most 64 B shared, unproven
-    Config(TILE=4096, num_warps=2),  # at most 256 B shared, unproven
-    Config(TILE=4096, num_warps=4),  # at most 256 B shared, unproven
-    Config(TILE=4096, num_warps=8),  # at most 256 B shared, unproven
-    Config(TILE=8192, num_warps=4),  # at most 512 B shared, unproven
-    Config(TILE=16384, num_warps=16),  # at most 1024 B shared, unproven
+    Config(TILE=1024, num_warps=1),  # 0 B shared, 70 registers on sm_90, else unproven
+    Config(TILE=4096, num_warps=2),  # 8 B shared, 160 registers on sm_90, else unproven
+    Config(TILE=4096, num_warps=4),  # 16 B shared, 72 registers on sm_90, else unproven
+    Config(TILE=4096, num_warps=8),  # 32 B shared, 46 registers on sm_90, else unproven
+    Config(TILE=8192, num_warps=4),  # 16 B shared, 132 registers on sm_90, else unproven
+    Config(TILE=16384, num_warps=16),  # 64 B shared, 81 registers on sm_90, else unproven
 )
 _BLOCK_2 = (
-    Config(TILE=512, num_warps=1),  # at most 64 B shared, unproven
-    Config(TILE=512, num_warps=2),  # at most 64 B shared, unproven
-    Config(TILE=1024, num_warps=1),  # at most 128 B shared, unproven
-    Config(TILE=4096, num_warps=4),  # at most 512 B shared, unproven
-    Config(TILE=4096, num_warps=8),  # at most 512 B shared, unproven
-    Config(TILE=8192, num_warps=16),  # at most 1024 B shared, unproven
+    Config(TILE=512, num_warps=1),  # 0 B shared, 80 registers on sm_90, else unproven
+    Config(TILE=512, num_warps=2),  # 64 B shared, 60 registers on sm_90, else unproven
+    Config(TILE=1024, num_warps=1),  # 0 B shared, 166 registers on sm_90, else unproven
+    Config(TILE=4096, num_warps=4),  # 512 B shared, 167 registers on sm_90, else unproven
+    Config(TILE=4096, num_warps=8),  # 512 B shared, 96 registers on sm_90, else unproven
+    Config(TILE=8192, num_warps=16),  # 1024 B shared, 98 registers on sm_90, else unproven
 )
 _BLOCK_3 = (
     Config(TILE=4096, num_warps=4),  # at most 64 B shared, unproven
@@ -79,20 +79,20 @@ BLOCK_CONFIGS = by_class(
 )
 
 _LOOP_1 = (
-    Config(TILE=2048, num_warps=4),  # at most 1024 B shared, unproven
-    Config(TILE=2048, num_warps=8),  # at most 1024 B shared, unproven
-    Config(TILE=4096, num_warps=4),  # at most 2048 B shared, unproven
-    Config(TILE=4096, num_warps=8),  # at most 2048 B shared, unproven
-    Config(TILE=8192, num_warps=4),  # at most 4096 B shared, unproven
-    Config(TILE=16384, num_warps=8),  # at most 8192 B shared, unproven
+    Config(TILE=2048, num_warps=4),  # 16 B shared, 56 registers on sm_90, else unproven
+    Config(TILE=2048, num_warps=8),  # 32 B shared, 32 registers on sm_90, else unproven
+    Config(TILE=4096, num_warps=4),  # 16 B shared, 128 registers on sm_90, else unproven
+    Config(TILE=4096, num_warps=8),  # 32 B shared, 60 registers on sm_90, else unproven
+    Config(TILE=8192, num_warps=4),  # 16 B shared, 238 registers on sm_90, else unproven
+    Config(TILE=16384, num_warps=8),  # 32 B shared, 238 registers on sm_90, else unproven
 )
 _LOOP_2 = (
-    Config(TILE=2048, num_warps=4),  # at most 2048 B shared, unproven
-    Config(TILE=2048, num_warps=8),  # at most 2048 B shared, unproven
-    Config(TILE=2048, num_warps=16),  # at most 2048 B shared, unproven
-    Config(TILE=4096, num_warps=4),  # at most 4096 B shared, unproven
-    Config(TILE=4096, num_warps=16),  # at most 4096 B shared, unproven
-    Config(TILE=8192, num_warps=32),  # at most 8192 B shared, unproven
+    Config(TILE=2048, num_warps=4),  # 16 B shared, 76 registers on sm_90, else unproven
+    Config(TILE=2048, num_warps=8),  # 32 B shared, 48 registers on sm_90, else unproven
+    Config(TILE=2048, num_warps=16),  # 64 B shared, 32 registers on sm_90, else unproven
+    Config(TILE=4096, num_warps=4),  # 16 B shared, 184 registers on sm_90, else unproven
+    Config(TILE=4096, num_warps=16),  # 64 B shared, 40 registers on sm_90, else unproven
+    Config(TILE=8192, num_warps=32),  # 128 B shared, 48 registers on sm_90, else unproven
 )
 _LOOP_3 = (
     Config(TILE=2048, num_warps=4),  # at most 8192 B shared, unproven
@@ -103,6 +103,14 @@ _LOOP_3 = (
     Config(TILE=4096, num_warps=32),  # at most 16384 B shared, unproven
 )
 _LOOP_4 = (
+    Config(TILE=2048, num_warps=4),  # 32 B shared, 240 registers
+    Config(TILE=2048, num_warps=8),  # 64 B shared, 154 registers
+    Config(TILE=2048, num_warps=32),  # 256 B shared, 48 registers
+    Config(TILE=4096, num_warps=8),  # 64 B shared, 242 registers
+    Config(TILE=2048, num_warps=16, spills=True),  # 128 B shared, 64 registers, 8 B spilled
+    Config(TILE=4096, num_warps=32, spills=True),  # 256 B shared, 64 registers, 4 B spilled
+)
+_LOOP_5 = (
     Config(TILE=2048, num_warps=4),  # at most 2048 B shared, unproven
     Config(TILE=4096, num_warps=4),  # at most 4096 B shared, unproven
     Config(TILE=4096, num_warps=8),  # at most 4096 B shared, unproven
@@ -110,7 +118,7 @@ _LOOP_4 = (
     Config(TILE=8192, num_warps=16),  # at most 8192 B shared, unproven
     Config(TILE=16384, num_warps=16),  # at most 16384 B shared, unproven
 )
-_LOOP_5 = (
+_LOOP_6 = (
     Config(TILE=2048, num_warps=4),  # at most 8192 B shared, unproven
     Config(TILE=2048, num_warps=8),  # at most 8192 B shared, unproven
     Config(TILE=2048, num_warps=16),  # at most 8192 B shared, unproven
@@ -122,9 +130,10 @@ _LOOP_5 = (
 LOOP_CONFIGS = by_class(
     (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2), _LOOP_1),
     (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (4,), _LOOP_2),
-    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _LOOP_3),
-    (("gfx90a", "gfx942", "gfx950"), (1, 2, 4), _LOOP_4),
-    (("gfx90a", "gfx942", "gfx950"), (8,), _LOOP_5),
+    (("sm_80", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _LOOP_3),
+    (("sm_90",), (8,), _LOOP_4),
+    (("gfx90a", "gfx942", "gfx950"), (1, 2, 4), _LOOP_5),
+    (("gfx90a", "gfx942", "gfx950"), (8,), _LOOP_6),
 )
 
 

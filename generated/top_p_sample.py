@@ -51,6 +51,22 @@ _BLOCK_1 = (
     Config(TILE=32768, num_warps=32),  # at most 4096 B shared, unproven
 )
 _BLOCK_2 = (
+    Config(TILE=512, num_warps=1),  # 16 B shared, 158 registers
+    Config(TILE=512, num_warps=2),  # 64 B shared, 128 registers
+    Config(TILE=1024, num_warps=2),  # 128 B shared, 168 registers
+    Config(TILE=1024, num_warps=1, spills=True),  # 32 B shared, 255 registers, 176 B spilled
+    Config(TILE=4096, num_warps=4, spills=True),  # 512 B shared, 255 registers, 648 B spilled
+    Config(TILE=32768, num_warps=32, spills=True),  # 4096 B shared, 64 registers, 28544 B spilled
+)
+_BLOCK_3 = (
+    Config(TILE=512, num_warps=1),  # 16 B shared, 95 registers
+    Config(TILE=512, num_warps=2),  # 16 B shared, 63 registers
+    Config(TILE=1024, num_warps=2),  # 32 B shared, 126 registers
+    Config(TILE=4096, num_warps=4),  # 128 B shared, 255 registers
+    Config(TILE=1024, num_warps=1, spills=True),  # 32 B shared, 255 registers, 8 B spilled
+    Config(TILE=32768, num_warps=32, spills=True),  # 1024 B shared, 64 registers, 1220 B spilled
+)
+_BLOCK_4 = (
     Config(TILE=512, num_warps=1),  # at most 8 B shared, unproven
     Config(TILE=1024, num_warps=1),  # at most 16 B shared, unproven
     Config(TILE=1024, num_warps=2),  # at most 16 B shared, unproven
@@ -58,7 +74,7 @@ _BLOCK_2 = (
     Config(TILE=4096, num_warps=4),  # at most 64 B shared, unproven
     Config(TILE=32768, num_warps=8),  # at most 512 B shared, unproven
 )
-_BLOCK_3 = (
+_BLOCK_5 = (
     Config(TILE=512, num_warps=1),  # at most 32 B shared, unproven
     Config(TILE=512, num_warps=2),  # at most 32 B shared, unproven
     Config(TILE=512, num_warps=4),  # at most 32 B shared, unproven
@@ -68,9 +84,11 @@ _BLOCK_3 = (
 )
 #: Whole rows in registers, TILE elements to a program; by architecture class and element size in bytes.
 BLOCK_CONFIGS = by_class(
-    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2, 4, 8), _BLOCK_1),
-    (("gfx90a", "gfx942", "gfx950"), (1, 2, 4), _BLOCK_2),
-    (("gfx90a", "gfx942", "gfx950"), (8,), _BLOCK_3),
+    (("sm_80", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2, 4, 8), _BLOCK_1),
+    (("sm_90",), (1, 8), _BLOCK_2),
+    (("sm_90",), (2, 4), _BLOCK_3),
+    (("gfx90a", "gfx942", "gfx950"), (1, 2, 4), _BLOCK_4),
+    (("gfx90a", "gfx942", "gfx950"), (8,), _BLOCK_5),
 )
 
 

@@ -1,7 +1,8 @@
 """What the model picks, against times measured on an H200 (Triton 3.6, bf16).
 
 measured_h200.json holds milliseconds by case, kind of schedule and TILE/num_warps, up to 1.15 of the
-best of each case. Run with -s to see the table.
+best of each case (add_rmsnorm 8192x16384: the lesser of two runs, which differ by up to 8%). Run
+with -s to see the table.
 """
 
 import json
@@ -25,10 +26,11 @@ DIMS = {
     "swiglu": "N",
     "gelu_tanh": "N",
     "dropout_residual_add": "N",
+    "gelu_erf": "N",
 }
 SUFFIXES = {"layernorm": "_bias", "bias_gelu": "_tanh"}
 #: A pick may be this much slower than the best: two runs of one config differ by as much.
-MOST = 1.03
+MOST = 1.06
 
 
 def picked(case: str) -> tuple[str, str]:
@@ -56,10 +58,10 @@ def test_picks_are_near_the_best(case: str) -> None:
 
 @pytest.mark.parametrize("case", MEASURED)
 def test_the_autotuner_may_find_the_best(case: str) -> None:
-    """A config within 1.5% of the best stands in the table of its schedule."""
+    """A config within 2.5% of the best stands in the table of its schedule."""
     times = MEASURED[case]
     best = min(ms for of in times.values() for ms in of.values())
-    good = {(k, c) for k, of in times.items() for c, ms in of.items() if ms <= 1.015 * best}
+    good = {(k, c) for k, of in times.items() for c, ms in of.items() if ms <= 1.025 * best}
     listed = {
         (kind, "/".join(str(v) for _, v in values))
         for kind, demand in asked(case.split()[0]).items()
