@@ -2,7 +2,7 @@
 
 y normalises the unrounded sum; h is that sum as it is stored, rounded.
 
-Built by tilegen 0.1.0 from specs/add_layernorm.py (spec f5dda980, templates 89460f89).
+Built by tilegen 0.1.0 from specs/add_layernorm.py (spec f5dda980, templates dfa26a98).
 Rebuild with `tilegen build`; edits are overwritten.
 
 Traffic: 4*M*N*e + N*e bytes (e: bytes of an element)
@@ -47,12 +47,12 @@ from ._runtime import (
 )
 
 _BLOCK_1 = (
-    Config(TILE=1024, num_warps=1),  # 512 B shared, 96 registers on sm_90, else unproven
-    Config(TILE=4096, num_warps=2),  # 2048 B shared, 254 registers on sm_90, else unproven
-    Config(TILE=4096, num_warps=4),  # 8192 B shared, 128 registers on sm_90, else unproven
-    Config(TILE=4096, num_warps=8),  # 64 B shared, 64 registers on sm_90, else unproven
-    Config(TILE=8192, num_warps=4),  # 8192 B shared, 168 registers on sm_90, else unproven
-    Config(TILE=16384, num_warps=16),  # 128 B shared, 96 registers on sm_90, else unproven
+    Config(TILE=1024, num_warps=1),  # at most 4096 B shared, unproven
+    Config(TILE=4096, num_warps=2),  # at most 16384 B shared, unproven
+    Config(TILE=4096, num_warps=4),  # at most 16384 B shared, unproven
+    Config(TILE=4096, num_warps=8),  # at most 16384 B shared, unproven
+    Config(TILE=8192, num_warps=4),  # at most 32768 B shared, unproven
+    Config(TILE=16384, num_warps=16),  # at most 65536 B shared, unproven
 )
 _BLOCK_2 = (
     Config(TILE=512, num_warps=1),  # at most 2048 B shared, unproven
@@ -63,14 +63,38 @@ _BLOCK_2 = (
     Config(TILE=8192, num_warps=16),  # at most 32768 B shared, unproven
 )
 _BLOCK_3 = (
-    Config(TILE=512, num_warps=1),  # 0 B shared, 126 registers
-    Config(TILE=1024, num_warps=1),  # 0 B shared, 240 registers
-    Config(TILE=4096, num_warps=8),  # 1024 B shared, 164 registers
-    Config(TILE=512, num_warps=2, spills=True),  # 128 B shared, 80 registers, 8 B spilled
-    Config(TILE=4096, num_warps=4, spills=True),  # 4096 B shared, 255 registers, 108 B spilled
-    Config(TILE=8192, num_warps=16, spills=True),  # 2048 B shared, 128 registers, 120 B spilled
+    Config(TILE=1024, num_warps=1, registers=78),  # 512 B shared
+    Config(TILE=4096, num_warps=2, registers=156),  # 2048 B shared
+    Config(TILE=4096, num_warps=4, registers=77),  # 8192 B shared
+    Config(TILE=4096, num_warps=8, registers=40),  # 64 B shared
+    Config(TILE=8192, num_warps=4, registers=161),  # 8192 B shared
+    Config(TILE=16384, num_warps=16, registers=64),  # 128 B shared
 )
 _BLOCK_4 = (
+    Config(TILE=1024, num_warps=1, registers=72),  # 0 B shared
+    Config(TILE=4096, num_warps=2, registers=162),  # 1024 B shared
+    Config(TILE=4096, num_warps=4, registers=80),  # 4096 B shared
+    Config(TILE=4096, num_warps=8, registers=48),  # 64 B shared
+    Config(TILE=8192, num_warps=4, registers=144),  # 4096 B shared
+    Config(TILE=16384, num_warps=16, registers=86),  # 128 B shared
+)
+_BLOCK_5 = (
+    Config(TILE=1024, num_warps=1, registers=96),  # 0 B shared
+    Config(TILE=4096, num_warps=2, registers=254),  # 2048 B shared
+    Config(TILE=4096, num_warps=4, registers=128),  # 2048 B shared
+    Config(TILE=4096, num_warps=8, registers=64),  # 64 B shared
+    Config(TILE=8192, num_warps=4, registers=168),  # 2048 B shared
+    Config(TILE=16384, num_warps=16, registers=96),  # 128 B shared
+)
+_BLOCK_6 = (
+    Config(TILE=512, num_warps=1, registers=126),  # 0 B shared
+    Config(TILE=1024, num_warps=1, registers=240),  # 0 B shared
+    Config(TILE=4096, num_warps=8, registers=164),  # 1024 B shared
+    Config(TILE=512, num_warps=2, registers=80, spills=True),  # 128 B shared, 8 B spilled
+    Config(TILE=4096, num_warps=4, registers=255, spills=True),  # 4096 B shared, 108 B spilled
+    Config(TILE=8192, num_warps=16, registers=128, spills=True),  # 2048 B shared, 120 B spilled
+)
+_BLOCK_7 = (
     Config(TILE=4096, num_warps=4),  # at most 8192 B shared, unproven
     Config(TILE=4096, num_warps=8),  # at most 8192 B shared, unproven
     Config(TILE=8192, num_warps=2),  # at most 16384 B shared, unproven
@@ -80,60 +104,90 @@ _BLOCK_4 = (
 )
 #: Whole rows in registers, TILE elements to a program; by architecture class and element size in bytes.
 BLOCK_CONFIGS = by_class(
-    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2, 4), _BLOCK_1),
+    (("sm_80", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2, 4), _BLOCK_1),
     (("gfx90a", "gfx942", "gfx950"), (8,), _BLOCK_1),
     (("sm_80", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _BLOCK_2),
-    (("sm_90",), (8,), _BLOCK_3),
-    (("gfx90a", "gfx942", "gfx950"), (1, 2, 4), _BLOCK_4),
+    (("sm_90",), (1,), _BLOCK_3),
+    (("sm_90",), (2,), _BLOCK_4),
+    (("sm_90",), (4,), _BLOCK_5),
+    (("sm_90",), (8,), _BLOCK_6),
+    (("gfx90a", "gfx942", "gfx950"), (1, 2, 4), _BLOCK_7),
 )
 
 _LOOP_1 = (
-    Config(TILE=2048, num_warps=4),  # 48 B shared, 56 registers on sm_90, else unproven
-    Config(TILE=2048, num_warps=8),  # 4096 B shared, 38 registers on sm_90, else unproven
-    Config(TILE=4096, num_warps=4),  # 48 B shared, 96 registers on sm_90, else unproven
-    Config(TILE=8192, num_warps=4),  # 48 B shared, 254 registers on sm_90, else unproven
-    Config(TILE=8192, num_warps=8),  # 96 B shared, 124 registers on sm_90, else unproven
-    Config(TILE=16384, num_warps=32),  # 384 B shared, 62 registers on sm_90, else unproven
+    Config(TILE=2048, num_warps=4),  # at most 2048 B shared, unproven
+    Config(TILE=2048, num_warps=8),  # at most 2048 B shared, unproven
+    Config(TILE=8192, num_warps=4),  # at most 8192 B shared, unproven
+    Config(TILE=8192, num_warps=8),  # at most 8192 B shared, unproven
+    Config(TILE=8192, num_warps=16),  # at most 8192 B shared, unproven
+    Config(TILE=16384, num_warps=32),  # at most 16384 B shared, unproven
 )
 _LOOP_2 = (
     Config(TILE=2048, num_warps=4),  # at most 8192 B shared, unproven
     Config(TILE=2048, num_warps=8),  # at most 8192 B shared, unproven
-    Config(TILE=4096, num_warps=8),  # at most 16384 B shared, unproven
+    Config(TILE=2048, num_warps=16),  # at most 8192 B shared, unproven
     Config(TILE=4096, num_warps=16),  # at most 16384 B shared, unproven
     Config(TILE=8192, num_warps=16),  # at most 32768 B shared, unproven
     Config(TILE=8192, num_warps=32),  # at most 32768 B shared, unproven
 )
 _LOOP_3 = (
-    Config(TILE=2048, num_warps=4),  # 96 B shared, 100 registers
-    Config(TILE=2048, num_warps=8),  # 192 B shared, 64 registers
-    Config(TILE=4096, num_warps=8),  # 192 B shared, 128 registers
-    Config(TILE=8192, num_warps=16),  # 384 B shared, 102 registers
-    Config(TILE=8192, num_warps=32),  # 768 B shared, 64 registers
-    Config(TILE=4096, num_warps=16, spills=True),  # 384 B shared, 64 registers, 16 B spilled
+    Config(TILE=2048, num_warps=4, registers=40),  # 48 B shared
+    Config(TILE=2048, num_warps=8, registers=32),  # 4096 B shared, 36 registers
+    Config(TILE=8192, num_warps=4, registers=160),  # 48 B shared
+    Config(TILE=8192, num_warps=8, registers=64),  # 96 B shared
+    Config(TILE=8192, num_warps=16, registers=40),  # 192 B shared
+    Config(TILE=16384, num_warps=32, registers=49),  # 384 B shared
 )
 _LOOP_4 = (
+    Config(TILE=2048, num_warps=4, registers=48),  # 48 B shared
+    Config(TILE=2048, num_warps=8, registers=32),  # 96 B shared
+    Config(TILE=8192, num_warps=4, registers=148),  # 48 B shared, 168 registers
+    Config(TILE=8192, num_warps=8, registers=98),  # 96 B shared
+    Config(TILE=8192, num_warps=16, registers=54),  # 192 B shared
+    Config(TILE=16384, num_warps=32, registers=62),  # 384 B shared
+)
+_LOOP_5 = (
+    Config(TILE=2048, num_warps=4, registers=51),  # 48 B shared, 56 registers
+    Config(TILE=2048, num_warps=8, registers=38),  # 96 B shared
+    Config(TILE=8192, num_warps=4, registers=172),  # 48 B shared, 254 registers
+    Config(TILE=8192, num_warps=8, registers=124),  # 96 B shared
+    Config(TILE=16384, num_warps=32, registers=54),  # 384 B shared
+    Config(TILE=8192, num_warps=16, registers=64, spills=True),  # 192 B shared, 8 B spilled
+)
+_LOOP_6 = (
+    Config(TILE=2048, num_warps=4, registers=98),  # 96 B shared, 100 registers
+    Config(TILE=2048, num_warps=8, registers=64),  # 192 B shared
+    Config(TILE=2048, num_warps=16, registers=64),  # 384 B shared
+    Config(TILE=8192, num_warps=16, registers=100),  # 384 B shared, 102 registers
+    Config(TILE=8192, num_warps=32, registers=64),  # 768 B shared
+    Config(TILE=4096, num_warps=16, registers=64, spills=True),  # 384 B shared, 16 B spilled
+)
+_LOOP_7 = (
+    Config(TILE=2048, num_warps=4),  # at most 2048 B shared, unproven
     Config(TILE=4096, num_warps=4),  # at most 4096 B shared, unproven
     Config(TILE=8192, num_warps=8),  # at most 8192 B shared, unproven
     Config(TILE=8192, num_warps=16),  # at most 8192 B shared, unproven
-    Config(TILE=16384, num_warps=8),  # at most 16384 B shared, unproven
     Config(TILE=16384, num_warps=16),  # at most 16384 B shared, unproven
     Config(TILE=32768, num_warps=16),  # at most 32768 B shared, unproven
 )
-_LOOP_5 = (
+_LOOP_8 = (
     Config(TILE=2048, num_warps=4),  # at most 8192 B shared, unproven
     Config(TILE=2048, num_warps=8),  # at most 8192 B shared, unproven
     Config(TILE=2048, num_warps=16),  # at most 8192 B shared, unproven
-    Config(TILE=8192, num_warps=8),  # at most 32768 B shared, unproven
+    Config(TILE=4096, num_warps=4),  # at most 16384 B shared, unproven
     Config(TILE=8192, num_warps=16),  # at most 32768 B shared, unproven
     Config(TILE=16384, num_warps=16),  # at most 65536 B shared, unproven
 )
 #: Sweeps over one row, TILE elements at a time; by architecture class and element size in bytes.
 LOOP_CONFIGS = by_class(
-    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2, 4), _LOOP_1),
+    (("sm_80", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2, 4), _LOOP_1),
     (("sm_80", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _LOOP_2),
-    (("sm_90",), (8,), _LOOP_3),
-    (("gfx90a", "gfx942", "gfx950"), (1, 2, 4), _LOOP_4),
-    (("gfx90a", "gfx942", "gfx950"), (8,), _LOOP_5),
+    (("sm_90",), (1,), _LOOP_3),
+    (("sm_90",), (2,), _LOOP_4),
+    (("sm_90",), (4,), _LOOP_5),
+    (("sm_90",), (8,), _LOOP_6),
+    (("gfx90a", "gfx942", "gfx950"), (1, 2, 4), _LOOP_7),
+    (("gfx90a", "gfx942", "gfx950"), (8,), _LOOP_8),
 )
 
 
@@ -905,7 +959,7 @@ def _plan(call: Call) -> Launch:
 
     def loop_time(config: Config) -> float:
         work = Work(
-            reads=2, writes=2, flops=8.75, rereads=2, joins=2, passes=2, held=1.3, held_wide=1.7875
+            reads=2, writes=2, flops=8.75, rereads=2, joins=2, passes=2, held=1.2, held_wide=1.65
         )
         return loop_cost(config, call.target, work, call.element_size, rows.total, columns)
 
@@ -913,7 +967,7 @@ def _plan(call: Call) -> Launch:
 
     def split_time(config: Config) -> float:
         work = Work(
-            reads=2, writes=2, flops=9.625, rereads=2, joins=3, passes=2, held=1.3, held_wide=1.7875
+            reads=2, writes=2, flops=9.625, rereads=2, joins=3, passes=2, held=1.2, held_wide=1.65
         )
         return split_cost(config, call.target, work, call.element_size, rows.total, columns)
 
@@ -1070,7 +1124,7 @@ def _plan_bias(call: Call) -> Launch:
 
     def loop_time(config: Config) -> float:
         work = Work(
-            reads=2, writes=2, flops=9.75, rereads=2, joins=2, passes=2, held=1.95, held_wide=1.95
+            reads=2, writes=2, flops=9.75, rereads=2, joins=2, passes=2, held=1.8, held_wide=1.8
         )
         return loop_cost(config, call.target, work, call.element_size, rows.total, columns)
 
@@ -1078,7 +1132,7 @@ def _plan_bias(call: Call) -> Launch:
 
     def split_time(config: Config) -> float:
         work = Work(
-            reads=2, writes=2, flops=10.625, rereads=2, joins=3, passes=2, held=1.95, held_wide=1.95
+            reads=2, writes=2, flops=10.625, rereads=2, joins=3, passes=2, held=1.8, held_wide=1.8
         )
         return split_cost(config, call.target, work, call.element_size, rows.total, columns)
 

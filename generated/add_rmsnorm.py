@@ -2,7 +2,7 @@
 
 y normalises the unrounded sum; h is that sum as it is stored, rounded.
 
-Built by tilegen 0.1.0 from specs/add_rmsnorm.py (spec 76e34d14, templates 89460f89).
+Built by tilegen 0.1.0 from specs/add_rmsnorm.py (spec 76e34d14, templates dfa26a98).
 Rebuild with `tilegen build`; edits are overwritten.
 
 Traffic: 4*M*N*e + N*e bytes (e: bytes of an element)
@@ -41,22 +41,54 @@ from ._runtime import (
 )
 
 _BLOCK_1 = (
-    Config(TILE=1024, num_warps=1),  # 128 B shared, 72 registers on sm_90, else unproven
-    Config(TILE=4096, num_warps=2),  # 512 B shared, 146 registers on sm_90, else unproven
-    Config(TILE=4096, num_warps=8),  # 32 B shared, 46 registers on sm_90, else unproven
-    Config(TILE=4096, num_warps=16),  # 64 B shared, 32 registers on sm_90, else unproven
-    Config(TILE=8192, num_warps=4),  # 512 B shared, 148 registers on sm_90, else unproven
-    Config(TILE=16384, num_warps=32),  # 128 B shared, 51 registers on sm_90, else unproven
+    Config(TILE=1024, num_warps=1),  # at most 2048 B shared, unproven
+    Config(TILE=4096, num_warps=2),  # at most 8192 B shared, unproven
+    Config(TILE=4096, num_warps=8),  # at most 8192 B shared, unproven
+    Config(TILE=4096, num_warps=16),  # at most 8192 B shared, unproven
+    Config(TILE=8192, num_warps=4),  # at most 16384 B shared, unproven
+    Config(TILE=16384, num_warps=32),  # at most 32768 B shared, unproven
 )
 _BLOCK_2 = (
-    Config(TILE=512, num_warps=1),  # 0 B shared, 90 registers on sm_90, else unproven
-    Config(TILE=512, num_warps=2),  # 64 B shared, 56 registers on sm_90, else unproven
-    Config(TILE=1024, num_warps=1),  # 0 B shared, 164 registers on sm_90, else unproven
-    Config(TILE=4096, num_warps=4),  # 1024 B shared, 216 registers on sm_90, else unproven
-    Config(TILE=4096, num_warps=16),  # 512 B shared, 73 registers on sm_90, else unproven
-    Config(TILE=8192, num_warps=16),  # 1024 B shared, 117 registers on sm_90, else unproven
+    Config(TILE=512, num_warps=1),  # at most 2048 B shared, unproven
+    Config(TILE=512, num_warps=2),  # at most 2048 B shared, unproven
+    Config(TILE=1024, num_warps=1),  # at most 4096 B shared, unproven
+    Config(TILE=4096, num_warps=4),  # at most 16384 B shared, unproven
+    Config(TILE=4096, num_warps=16),  # at most 16384 B shared, unproven
+    Config(TILE=8192, num_warps=16),  # at most 32768 B shared, unproven
 )
 _BLOCK_3 = (
+    Config(TILE=1024, num_warps=1, registers=66),  # 128 B shared
+    Config(TILE=4096, num_warps=2, registers=146),  # 256 B shared
+    Config(TILE=4096, num_warps=8, registers=32),  # 32 B shared
+    Config(TILE=4096, num_warps=16, registers=32),  # 64 B shared
+    Config(TILE=8192, num_warps=4, registers=128),  # 512 B shared
+    Config(TILE=16384, num_warps=32, registers=32),  # 128 B shared
+)
+_BLOCK_4 = (
+    Config(TILE=1024, num_warps=1, registers=64),  # 0 B shared
+    Config(TILE=4096, num_warps=2, registers=128),  # 256 B shared
+    Config(TILE=4096, num_warps=8, registers=40),  # 32 B shared
+    Config(TILE=4096, num_warps=16, registers=28),  # 64 B shared
+    Config(TILE=8192, num_warps=4, registers=108),  # 512 B shared
+    Config(TILE=16384, num_warps=32, registers=36),  # 128 B shared
+)
+_BLOCK_5 = (
+    Config(TILE=1024, num_warps=1, registers=72),  # 0 B shared
+    Config(TILE=4096, num_warps=2, registers=144),  # 512 B shared
+    Config(TILE=4096, num_warps=8, registers=46),  # 32 B shared
+    Config(TILE=4096, num_warps=16, registers=30),  # 64 B shared
+    Config(TILE=8192, num_warps=4, registers=148),  # 512 B shared
+    Config(TILE=16384, num_warps=32, registers=51),  # 128 B shared
+)
+_BLOCK_6 = (
+    Config(TILE=512, num_warps=1, registers=90),  # 0 B shared
+    Config(TILE=512, num_warps=2, registers=56),  # 64 B shared
+    Config(TILE=1024, num_warps=1, registers=164),  # 0 B shared
+    Config(TILE=4096, num_warps=4, registers=216),  # 1024 B shared
+    Config(TILE=4096, num_warps=16, registers=73),  # 512 B shared
+    Config(TILE=8192, num_warps=16, registers=117),  # 1024 B shared
+)
+_BLOCK_7 = (
     Config(TILE=4096, num_warps=1),  # at most 8192 B shared, unproven
     Config(TILE=4096, num_warps=8),  # at most 8192 B shared, unproven
     Config(TILE=8192, num_warps=2),  # at most 16384 B shared, unproven
@@ -64,7 +96,7 @@ _BLOCK_3 = (
     Config(TILE=16384, num_warps=4),  # at most 32768 B shared, unproven
     Config(TILE=32768, num_warps=16),  # at most 65536 B shared, unproven
 )
-_BLOCK_4 = (
+_BLOCK_8 = (
     Config(TILE=512, num_warps=1),  # at most 2048 B shared, unproven
     Config(TILE=1024, num_warps=1),  # at most 4096 B shared, unproven
     Config(TILE=4096, num_warps=2),  # at most 16384 B shared, unproven
@@ -74,53 +106,65 @@ _BLOCK_4 = (
 )
 #: Whole rows in registers, TILE elements to a program; by architecture class and element size in bytes.
 BLOCK_CONFIGS = by_class(
-    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2, 4), _BLOCK_1),
-    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _BLOCK_2),
-    (("gfx90a", "gfx942", "gfx950"), (1, 2, 4), _BLOCK_3),
-    (("gfx90a", "gfx942", "gfx950"), (8,), _BLOCK_4),
+    (("sm_80", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2, 4), _BLOCK_1),
+    (("sm_80", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _BLOCK_2),
+    (("sm_90",), (1,), _BLOCK_3),
+    (("sm_90",), (2,), _BLOCK_4),
+    (("sm_90",), (4,), _BLOCK_5),
+    (("sm_90",), (8,), _BLOCK_6),
+    (("gfx90a", "gfx942", "gfx950"), (1, 2, 4), _BLOCK_7),
+    (("gfx90a", "gfx942", "gfx950"), (8,), _BLOCK_8),
 )
 
 _LOOP_1 = (
-    Config(TILE=2048, num_warps=4),  # 16 B shared, 40 registers on sm_90, else unproven
-    Config(TILE=2048, num_warps=8),  # 32 B shared, 32 registers on sm_90, else unproven
-    Config(TILE=8192, num_warps=4),  # 16 B shared, 140 registers on sm_90, else unproven
-    Config(TILE=16384, num_warps=8),  # 32 B shared, 138 registers on sm_90, else unproven
-    Config(TILE=16384, num_warps=16),  # 64 B shared, 64 registers on sm_90, else unproven
-    Config(TILE=32768, num_warps=32),  # 128 B shared, 64 registers on sm_90, else unproven
+    Config(TILE=2048, num_warps=4),  # at most 2048 B shared, unproven
+    Config(TILE=8192, num_warps=8),  # at most 8192 B shared, unproven
+    Config(TILE=8192, num_warps=16),  # at most 8192 B shared, unproven
+    Config(TILE=16384, num_warps=8),  # at most 16384 B shared, unproven
+    Config(TILE=16384, num_warps=16),  # at most 16384 B shared, unproven
+    Config(TILE=32768, num_warps=32),  # at most 32768 B shared, unproven
 )
 _LOOP_2 = (
-    Config(TILE=2048, num_warps=4),  # at most 2048 B shared, unproven
-    Config(TILE=2048, num_warps=8),  # at most 2048 B shared, unproven
-    Config(TILE=2048, num_warps=16),  # at most 2048 B shared, unproven
-    Config(TILE=8192, num_warps=8),  # at most 8192 B shared, unproven
-    Config(TILE=16384, num_warps=8),  # at most 16384 B shared, unproven
-    Config(TILE=32768, num_warps=16),  # at most 32768 B shared, unproven
-)
-_LOOP_3 = (
     Config(TILE=2048, num_warps=4),  # at most 8192 B shared, unproven
     Config(TILE=2048, num_warps=8),  # at most 8192 B shared, unproven
     Config(TILE=2048, num_warps=16),  # at most 8192 B shared, unproven
     Config(TILE=8192, num_warps=4),  # at most 32768 B shared, unproven
-    Config(TILE=8192, num_warps=8),  # at most 32768 B shared, unproven
-    Config(TILE=16384, num_warps=16),  # at most 65536 B shared, unproven
+    Config(TILE=8192, num_warps=16),  # at most 32768 B shared, unproven
+    Config(TILE=16384, num_warps=32),  # at most 65536 B shared, unproven
+)
+_LOOP_3 = (
+    Config(TILE=2048, num_warps=4, registers=40),  # 16 B shared
+    Config(TILE=8192, num_warps=8, registers=40),  # 32 B shared, 63 registers
+    Config(TILE=8192, num_warps=16, registers=40),  # 64 B shared
+    Config(TILE=16384, num_warps=8, registers=80),  # 32 B shared, 128 registers
+    Config(TILE=16384, num_warps=16, registers=40),  # 64 B shared, 64 registers
+    Config(TILE=32768, num_warps=32, registers=52),  # 128 B shared, 63 registers
 )
 _LOOP_4 = (
-    Config(TILE=2048, num_warps=4),  # 16 B shared, 48 registers
-    Config(TILE=2048, num_warps=8),  # 32 B shared, 36 registers
-    Config(TILE=2048, num_warps=16),  # 64 B shared, 40 registers
-    Config(TILE=8192, num_warps=8),  # 32 B shared, 96 registers
-    Config(TILE=16384, num_warps=8),  # 32 B shared, 174 registers
-    Config(TILE=32768, num_warps=16, spills=True),  # 64 B shared, 128 registers, 216 B spilled
+    Config(TILE=2048, num_warps=4, registers=32),  # 16 B shared, 40 registers
+    Config(TILE=8192, num_warps=8, registers=64),  # 32 B shared
+    Config(TILE=8192, num_warps=16, registers=40),  # 64 B shared
+    Config(TILE=16384, num_warps=8, registers=138),  # 32 B shared
+    Config(TILE=16384, num_warps=16, registers=64),  # 64 B shared
+    Config(TILE=32768, num_warps=32, registers=64),  # 128 B shared
 )
 _LOOP_5 = (
-    Config(TILE=2048, num_warps=4),  # 32 B shared, 96 registers
-    Config(TILE=2048, num_warps=8),  # 64 B shared, 48 registers
-    Config(TILE=2048, num_warps=16),  # 128 B shared, 56 registers
-    Config(TILE=8192, num_warps=8),  # 64 B shared, 174 registers
-    Config(TILE=8192, num_warps=4, spills=True),  # 32 B shared, 255 registers, 176 B spilled
-    Config(TILE=16384, num_warps=16, spills=True),  # 128 B shared, 128 registers, 136 B spilled
+    Config(TILE=2048, num_warps=4, registers=48),  # 16 B shared
+    Config(TILE=8192, num_warps=8, registers=96),  # 32 B shared
+    Config(TILE=8192, num_warps=16, registers=52),  # 64 B shared
+    Config(TILE=16384, num_warps=8, registers=174),  # 32 B shared
+    Config(TILE=16384, num_warps=16, registers=98),  # 64 B shared
+    Config(TILE=32768, num_warps=32, registers=64, spills=True),  # 128 B shared, 152 B spilled
 )
 _LOOP_6 = (
+    Config(TILE=2048, num_warps=4, registers=96),  # 32 B shared
+    Config(TILE=2048, num_warps=8, registers=48),  # 64 B shared
+    Config(TILE=2048, num_warps=16, registers=56),  # 128 B shared
+    Config(TILE=8192, num_warps=16, registers=96),  # 128 B shared
+    Config(TILE=8192, num_warps=4, registers=255, spills=True),  # 32 B shared, 176 B spilled
+    Config(TILE=16384, num_warps=32, registers=64, spills=True),  # 256 B shared, 124 B spilled
+)
+_LOOP_7 = (
     Config(TILE=2048, num_warps=4),  # at most 512 B shared, unproven
     Config(TILE=8192, num_warps=4),  # at most 2048 B shared, unproven
     Config(TILE=8192, num_warps=8),  # at most 2048 B shared, unproven
@@ -128,7 +172,7 @@ _LOOP_6 = (
     Config(TILE=32768, num_warps=8),  # at most 8192 B shared, unproven
     Config(TILE=32768, num_warps=16),  # at most 8192 B shared, unproven
 )
-_LOOP_7 = (
+_LOOP_8 = (
     Config(TILE=2048, num_warps=4),  # at most 8192 B shared, unproven
     Config(TILE=8192, num_warps=4),  # at most 32768 B shared, unproven
     Config(TILE=8192, num_warps=16),  # at most 32768 B shared, unproven
@@ -136,25 +180,26 @@ _LOOP_7 = (
     Config(TILE=32768, num_warps=8),  # at most 131072 B shared, unproven
     Config(TILE=32768, num_warps=16),  # at most 131072 B shared, unproven
 )
-_LOOP_8 = (
+_LOOP_9 = (
     Config(TILE=2048, num_warps=4),  # at most 8192 B shared, unproven
     Config(TILE=2048, num_warps=8),  # at most 8192 B shared, unproven
     Config(TILE=2048, num_warps=16),  # at most 8192 B shared, unproven
     Config(TILE=4096, num_warps=4),  # at most 16384 B shared, unproven
-    Config(TILE=8192, num_warps=4),  # at most 32768 B shared, unproven
+    Config(TILE=8192, num_warps=8),  # at most 32768 B shared, unproven
     Config(TILE=16384, num_warps=16),  # at most 65536 B shared, unproven
 )
 #: Sweeps over one row, TILE elements at a time; by architecture class and element size in bytes.
 LOOP_CONFIGS = by_class(
-    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2), _LOOP_1),
-    (("sm_80", "sm_100", "sm_89", "sm_86", "sm_120"), (4,), _LOOP_2),
-    (("sm_80", "sm_100", "sm_89", "sm_86", "sm_120", "gfx942"), (8,), _LOOP_3),
-    (("sm_90",), (4,), _LOOP_4),
-    (("sm_90",), (8,), _LOOP_5),
-    (("gfx90a", "gfx942", "gfx950"), (1,), _LOOP_6),
-    (("gfx90a", "gfx942", "gfx950"), (2, 4), _LOOP_7),
-    (("gfx950",), (8,), _LOOP_7),
-    (("gfx90a",), (8,), _LOOP_8),
+    (("sm_80", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2, 4), _LOOP_1),
+    (("sm_80", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _LOOP_2),
+    (("sm_90",), (1,), _LOOP_3),
+    (("sm_90",), (2,), _LOOP_4),
+    (("sm_90",), (4,), _LOOP_5),
+    (("sm_90",), (8,), _LOOP_6),
+    (("gfx90a", "gfx942", "gfx950"), (1,), _LOOP_7),
+    (("gfx90a", "gfx942", "gfx950"), (2, 4), _LOOP_8),
+    (("gfx950",), (8,), _LOOP_8),
+    (("gfx90a", "gfx942"), (8,), _LOOP_9),
 )
 
 
@@ -502,7 +547,7 @@ def _plan(call: Call) -> Launch:
 
     def loop_time(config: Config) -> float:
         work = Work(
-            reads=2, writes=2, flops=6.25, rereads=2, joins=1, passes=2, held=1.3, held_wide=1.4625
+            reads=2, writes=2, flops=6.25, rereads=2, joins=1, passes=2, held=1.2, held_wide=1.35
         )
         return loop_cost(config, call.target, work, call.element_size, rows.total, columns)
 
@@ -517,8 +562,8 @@ def _plan(call: Call) -> Launch:
             rereads=2,
             joins=1,
             passes=2,
-            held=1.3,
-            held_wide=1.4625,
+            held=1.2,
+            held_wide=1.35,
         )
         return split_cost(config, call.target, work, call.element_size, rows.total, columns)
 

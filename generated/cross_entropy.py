@@ -2,7 +2,7 @@
 
 A row with the label ignore_index costs 0; softcap is Gemma 2's (arXiv:2408.00118).
 
-Built by tilegen 0.1.0 from specs/cross_entropy.py (spec 42770796, templates 89460f89).
+Built by tilegen 0.1.0 from specs/cross_entropy.py (spec 42770796, templates dfa26a98).
 Rebuild with `tilegen build`; edits are overwritten.
 
 Traffic: M*V*e + M*i + 8*M bytes (e: bytes of an element, i: bytes of an index)
@@ -73,30 +73,38 @@ _BLOCK_3 = (
     Config(TILE=16384, num_warps=32),  # at most 2048 B shared, unproven
 )
 _BLOCK_4 = (
-    Config(TILE=512, num_warps=1),  # 0 B shared, 64 registers
-    Config(TILE=512, num_warps=2),  # 16 B shared, 32 registers
-    Config(TILE=1024, num_warps=1),  # 32 B shared, 79 registers
-    Config(TILE=1024, num_warps=2),  # 32 B shared, 56 registers
-    Config(TILE=4096, num_warps=16),  # 128 B shared, 32 registers
-    Config(TILE=32768, num_warps=16, spills=True),  # 1024 B shared, 128 registers, 56 B spilled
+    Config(TILE=512, num_warps=1, registers=64),  # 0 B shared
+    Config(TILE=512, num_warps=2, registers=32),  # 16 B shared
+    Config(TILE=1024, num_warps=1, registers=79),  # 0 B shared
+    Config(TILE=1024, num_warps=2, registers=56),  # 32 B shared
+    Config(TILE=4096, num_warps=16, registers=32),  # 128 B shared
+    Config(TILE=32768, num_warps=16, registers=128, spills=True),  # 1024 B shared, 56 B spilled
 )
 _BLOCK_5 = (
-    Config(TILE=512, num_warps=1),  # 16 B shared, 63 registers
-    Config(TILE=512, num_warps=2),  # 16 B shared, 32 registers
-    Config(TILE=4096, num_warps=16),  # 128 B shared, 32 registers
-    Config(TILE=8192, num_warps=8),  # 256 B shared, 80 registers
-    Config(TILE=16384, num_warps=8),  # 512 B shared, 216 registers
-    Config(TILE=32768, num_warps=32, spills=True),  # 1024 B shared, 64 registers, 80 B spilled
+    Config(TILE=512, num_warps=1, registers=64),  # 0 B shared
+    Config(TILE=512, num_warps=2, registers=32),  # 16 B shared
+    Config(TILE=1024, num_warps=1, registers=79),  # 32 B shared
+    Config(TILE=1024, num_warps=2, registers=48),  # 32 B shared
+    Config(TILE=4096, num_warps=16, registers=32),  # 128 B shared
+    Config(TILE=32768, num_warps=16, registers=128, spills=True),  # 1024 B shared, 52 B spilled
 )
 _BLOCK_6 = (
-    Config(TILE=1024, num_warps=1),  # 64 B shared, 252 registers
-    Config(TILE=4096, num_warps=8),  # 512 B shared, 222 registers
-    Config(TILE=4096, num_warps=16),  # 512 B shared, 108 registers
-    Config(TILE=4096, num_warps=2, spills=True),  # 512 B shared, 255 registers, 2820 B spilled
-    Config(TILE=8192, num_warps=4, spills=True),  # 1024 B shared, 255 registers, 3088 B spilled
-    Config(TILE=16384, num_warps=32, spills=True),  # 2048 B shared, 64 registers, 928 B spilled
+    Config(TILE=512, num_warps=1, registers=63),  # 16 B shared
+    Config(TILE=512, num_warps=2, registers=32),  # 16 B shared
+    Config(TILE=4096, num_warps=16, registers=32),  # 128 B shared
+    Config(TILE=8192, num_warps=8, registers=80),  # 256 B shared
+    Config(TILE=16384, num_warps=8, registers=216),  # 512 B shared
+    Config(TILE=32768, num_warps=32, registers=64, spills=True),  # 1024 B shared, 80 B spilled
 )
 _BLOCK_7 = (
+    Config(TILE=1024, num_warps=1, registers=252),  # 64 B shared
+    Config(TILE=4096, num_warps=8, registers=222),  # 512 B shared
+    Config(TILE=4096, num_warps=16, registers=108),  # 512 B shared
+    Config(TILE=4096, num_warps=2, registers=255, spills=True),  # 512 B shared, 2820 B spilled
+    Config(TILE=8192, num_warps=4, registers=255, spills=True),  # 1024 B shared, 3088 B spilled
+    Config(TILE=16384, num_warps=32, registers=64, spills=True),  # 2048 B shared, 928 B spilled
+)
+_BLOCK_8 = (
     Config(TILE=512, num_warps=1),  # at most 4 B shared, unproven
     Config(TILE=1024, num_warps=1),  # at most 8 B shared, unproven
     Config(TILE=1024, num_warps=2),  # at most 8 B shared, unproven
@@ -104,7 +112,7 @@ _BLOCK_7 = (
     Config(TILE=4096, num_warps=8),  # at most 32 B shared, unproven
     Config(TILE=32768, num_warps=8),  # at most 256 B shared, unproven
 )
-_BLOCK_8 = (
+_BLOCK_9 = (
     Config(TILE=4096, num_warps=1),  # at most 256 B shared, unproven
     Config(TILE=4096, num_warps=16),  # at most 256 B shared, unproven
     Config(TILE=8192, num_warps=2),  # at most 512 B shared, unproven
@@ -118,20 +126,21 @@ BLOCK_CONFIGS = by_class(
     (("gfx90a", "gfx942", "gfx950"), (4,), _BLOCK_1),
     (("sm_80", "sm_100", "sm_89", "sm_86", "sm_120"), (4,), _BLOCK_2),
     (("sm_80", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _BLOCK_3),
-    (("sm_90",), (1, 2), _BLOCK_4),
-    (("sm_90",), (4,), _BLOCK_5),
-    (("sm_90",), (8,), _BLOCK_6),
-    (("gfx90a", "gfx942", "gfx950"), (1, 2), _BLOCK_7),
-    (("gfx90a", "gfx942", "gfx950"), (8,), _BLOCK_8),
+    (("sm_90",), (1,), _BLOCK_4),
+    (("sm_90",), (2,), _BLOCK_5),
+    (("sm_90",), (4,), _BLOCK_6),
+    (("sm_90",), (8,), _BLOCK_7),
+    (("gfx90a", "gfx942", "gfx950"), (1, 2), _BLOCK_8),
+    (("gfx90a", "gfx942", "gfx950"), (8,), _BLOCK_9),
 )
 
 _LOOP_1 = (
-    Config(TILE=2048, num_warps=4),  # 16 B shared, 54 registers on sm_90, else unproven
-    Config(TILE=2048, num_warps=8),  # 32 B shared, 32 registers on sm_90, else unproven
-    Config(TILE=4096, num_warps=4),  # 16 B shared, 96 registers on sm_90, else unproven
-    Config(TILE=4096, num_warps=8),  # 32 B shared, 57 registers on sm_90, else unproven
-    Config(TILE=4096, num_warps=16),  # 64 B shared, 40 registers on sm_90, else unproven
-    Config(TILE=8192, num_warps=4),  # 16 B shared, 202 registers on sm_90, else unproven
+    Config(TILE=2048, num_warps=4),  # at most 2048 B shared, unproven
+    Config(TILE=2048, num_warps=8),  # at most 2048 B shared, unproven
+    Config(TILE=4096, num_warps=4),  # at most 4096 B shared, unproven
+    Config(TILE=4096, num_warps=8),  # at most 4096 B shared, unproven
+    Config(TILE=4096, num_warps=16),  # at most 4096 B shared, unproven
+    Config(TILE=8192, num_warps=4),  # at most 8192 B shared, unproven
 )
 _LOOP_2 = (
     Config(TILE=2048, num_warps=4),  # at most 8192 B shared, unproven
@@ -142,14 +151,38 @@ _LOOP_2 = (
     Config(TILE=8192, num_warps=8),  # at most 32768 B shared, unproven
 )
 _LOOP_3 = (
-    Config(TILE=2048, num_warps=4),  # 32 B shared, 255 registers
-    Config(TILE=2048, num_warps=8),  # 64 B shared, 158 registers
-    Config(TILE=2048, num_warps=16),  # 128 B shared, 90 registers
-    Config(TILE=2048, num_warps=32),  # 256 B shared, 56 registers
-    Config(TILE=4096, num_warps=4, spills=True),  # 32 B shared, 255 registers, 1872 B spilled
-    Config(TILE=8192, num_warps=8, spills=True),  # 64 B shared, 255 registers, 1872 B spilled
+    Config(TILE=2048, num_warps=4, registers=32),  # 16 B shared
+    Config(TILE=2048, num_warps=8, registers=32),  # 32 B shared
+    Config(TILE=4096, num_warps=4, registers=72),  # 16 B shared
+    Config(TILE=4096, num_warps=8, registers=32),  # 32 B shared
+    Config(TILE=4096, num_warps=16, registers=32),  # 64 B shared
+    Config(TILE=8192, num_warps=4, registers=96),  # 16 B shared
 )
 _LOOP_4 = (
+    Config(TILE=2048, num_warps=4, registers=40),  # 16 B shared
+    Config(TILE=2048, num_warps=8, registers=32),  # 32 B shared
+    Config(TILE=4096, num_warps=4, registers=70),  # 16 B shared
+    Config(TILE=4096, num_warps=8, registers=40),  # 32 B shared
+    Config(TILE=4096, num_warps=16, registers=32),  # 64 B shared
+    Config(TILE=8192, num_warps=4, registers=128),  # 16 B shared
+)
+_LOOP_5 = (
+    Config(TILE=2048, num_warps=4, registers=54),  # 16 B shared
+    Config(TILE=2048, num_warps=8, registers=32),  # 32 B shared
+    Config(TILE=4096, num_warps=4, registers=96),  # 16 B shared
+    Config(TILE=4096, num_warps=8, registers=57),  # 32 B shared
+    Config(TILE=4096, num_warps=16, registers=40),  # 64 B shared
+    Config(TILE=8192, num_warps=4, registers=202),  # 16 B shared
+)
+_LOOP_6 = (
+    Config(TILE=2048, num_warps=4, registers=255),  # 32 B shared
+    Config(TILE=2048, num_warps=8, registers=158),  # 64 B shared
+    Config(TILE=2048, num_warps=16, registers=90),  # 128 B shared
+    Config(TILE=2048, num_warps=32, registers=56),  # 256 B shared
+    Config(TILE=4096, num_warps=4, registers=255, spills=True),  # 32 B shared, 1872 B spilled
+    Config(TILE=8192, num_warps=8, registers=255, spills=True),  # 64 B shared, 1872 B spilled
+)
+_LOOP_7 = (
     Config(TILE=2048, num_warps=4),  # at most 8192 B shared, unproven
     Config(TILE=4096, num_warps=4),  # at most 16384 B shared, unproven
     Config(TILE=4096, num_warps=8),  # at most 16384 B shared, unproven
@@ -159,15 +192,14 @@ _LOOP_4 = (
 )
 #: Sweeps over one row, TILE elements at a time; by architecture class and element size in bytes.
 LOOP_CONFIGS = by_class(
-    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2), _LOOP_1),
-    (
-        ("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120", "gfx90a", "gfx942", "gfx950"),
-        (4,),
-        _LOOP_1,
-    ),
+    (("sm_80", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2), _LOOP_1),
+    (("sm_80", "sm_100", "sm_89", "sm_86", "sm_120", "gfx90a", "gfx942", "gfx950"), (4,), _LOOP_1),
     (("sm_80", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _LOOP_2),
-    (("sm_90",), (8,), _LOOP_3),
-    (("gfx90a", "gfx942", "gfx950"), (1, 2, 8), _LOOP_4),
+    (("sm_90",), (1,), _LOOP_3),
+    (("sm_90",), (2,), _LOOP_4),
+    (("sm_90",), (4,), _LOOP_5),
+    (("sm_90",), (8,), _LOOP_6),
+    (("gfx90a", "gfx942", "gfx950"), (1, 2, 8), _LOOP_7),
 )
 
 
@@ -1366,7 +1398,7 @@ def _plan(call: Call) -> Launch:
 
     def split_time(config: Config) -> float:
         work = Work(
-            reads=1, writes=0, flops=5.625, special=1.375, joins=2, held=0.4875, held_wide=0.975
+            reads=1, writes=0, flops=5.625, special=1.375, joins=2, held=0.45, held_wide=0.9
         )
         return split_cost(config, call.target, work, call.element_size, rows.total, columns)
 
@@ -1508,7 +1540,7 @@ def _plan_softcap(call: Call) -> Launch:
 
     def split_time(config: Config) -> float:
         work = Work(
-            reads=1, writes=0, flops=22.625, special=4.375, joins=2, held=0.8125, held_wide=0.975
+            reads=1, writes=0, flops=22.625, special=4.375, joins=2, held=0.75, held_wide=0.9
         )
         return split_cost(config, call.target, work, call.element_size, rows.total, columns)
 
@@ -1651,7 +1683,7 @@ def _plan_label_smoothing(call: Call) -> Launch:
 
     def split_time(config: Config) -> float:
         work = Work(
-            reads=1, writes=0, flops=6.875, special=1.375, joins=4, held=0.73125, held_wide=1.4625
+            reads=1, writes=0, flops=6.875, special=1.375, joins=4, held=0.675, held_wide=1.35
         )
         return split_cost(config, call.target, work, call.element_size, rows.total, columns)
 
@@ -1802,7 +1834,7 @@ def _plan_label_smoothing_softcap(call: Call) -> Launch:
 
     def split_time(config: Config) -> float:
         work = Work(
-            reads=1, writes=0, flops=23.875, special=4.375, joins=4, held=1.05625, held_wide=1.4625
+            reads=1, writes=0, flops=23.875, special=4.375, joins=4, held=0.975, held_wide=1.35
         )
         return split_cost(config, call.target, work, call.element_size, rows.total, columns)
 

@@ -1,6 +1,6 @@
 """Normalise groups of channels over all positions (Wu and He, arXiv:1803.08494).
 
-Built by tilegen 0.1.0 from specs/groupnorm.py (spec e0f2072b, templates 89460f89).
+Built by tilegen 0.1.0 from specs/groupnorm.py (spec e0f2072b, templates dfa26a98).
 Rebuild with `tilegen build`; edits are overwritten.
 
 Traffic: 2*B*C*G*HW*e + 2*C*G*e bytes (e: bytes of an element)
@@ -45,20 +45,20 @@ from ._runtime import (
 )
 
 _BLOCK_1 = (
-    Config(TILE=4096, num_warps=2),  # 16 B shared, 127 registers on sm_90, else unproven
-    Config(TILE=4096, num_warps=4),  # 32 B shared, 64 registers on sm_90, else unproven
-    Config(TILE=4096, num_warps=8),  # 64 B shared, 40 registers on sm_90, else unproven
-    Config(TILE=8192, num_warps=4),  # 256 B shared, 108 registers on sm_90, else unproven
-    Config(TILE=16384, num_warps=8),  # 512 B shared, 128 registers on sm_90, else unproven
-    Config(TILE=32768, num_warps=16),  # 1024 B shared, 128 registers on sm_90, else unproven
+    Config(TILE=4096, num_warps=2),  # at most 64 B shared, unproven
+    Config(TILE=4096, num_warps=4),  # at most 64 B shared, unproven
+    Config(TILE=4096, num_warps=8),  # at most 64 B shared, unproven
+    Config(TILE=8192, num_warps=4),  # at most 128 B shared, unproven
+    Config(TILE=16384, num_warps=8),  # at most 256 B shared, unproven
+    Config(TILE=32768, num_warps=16),  # at most 512 B shared, unproven
 )
 _BLOCK_2 = (
-    Config(TILE=1024, num_warps=1),  # 0 B shared, 72 registers on sm_90, else unproven
-    Config(TILE=4096, num_warps=2),  # 256 B shared, 142 registers on sm_90, else unproven
-    Config(TILE=4096, num_warps=4),  # 256 B shared, 80 registers on sm_90, else unproven
-    Config(TILE=4096, num_warps=8),  # 256 B shared, 48 registers on sm_90, else unproven
-    Config(TILE=8192, num_warps=4),  # 512 B shared, 128 registers on sm_90, else unproven
-    Config(TILE=16384, num_warps=16),  # 1024 B shared, 91 registers on sm_90, else unproven
+    Config(TILE=1024, num_warps=1),  # at most 64 B shared, unproven
+    Config(TILE=4096, num_warps=2),  # at most 256 B shared, unproven
+    Config(TILE=4096, num_warps=4),  # at most 256 B shared, unproven
+    Config(TILE=4096, num_warps=8),  # at most 256 B shared, unproven
+    Config(TILE=8192, num_warps=4),  # at most 512 B shared, unproven
+    Config(TILE=16384, num_warps=16),  # at most 1024 B shared, unproven
 )
 _BLOCK_3 = (
     Config(TILE=512, num_warps=1),  # at most 64 B shared, unproven
@@ -69,14 +69,38 @@ _BLOCK_3 = (
     Config(TILE=8192, num_warps=8),  # at most 1024 B shared, unproven
 )
 _BLOCK_4 = (
-    Config(TILE=512, num_warps=1),  # 0 B shared, 105 registers
-    Config(TILE=512, num_warps=2),  # 128 B shared, 88 registers
-    Config(TILE=1024, num_warps=1),  # 0 B shared, 201 registers
-    Config(TILE=4096, num_warps=8),  # 1024 B shared, 166 registers
-    Config(TILE=4096, num_warps=4, spills=True),  # 1024 B shared, 255 registers, 208 B spilled
-    Config(TILE=8192, num_warps=8, spills=True),  # 2048 B shared, 255 registers, 208 B spilled
+    Config(TILE=4096, num_warps=2, registers=96),  # 16 B shared
+    Config(TILE=4096, num_warps=4, registers=56),  # 32 B shared
+    Config(TILE=4096, num_warps=8, registers=32),  # 64 B shared
+    Config(TILE=8192, num_warps=4, registers=95),  # 32 B shared
+    Config(TILE=16384, num_warps=8, registers=127),  # 256 B shared
+    Config(TILE=32768, num_warps=16, registers=128),  # 512 B shared
 )
 _BLOCK_5 = (
+    Config(TILE=4096, num_warps=2, registers=127),  # 16 B shared
+    Config(TILE=4096, num_warps=4, registers=64),  # 32 B shared
+    Config(TILE=4096, num_warps=8, registers=40),  # 64 B shared
+    Config(TILE=8192, num_warps=4, registers=108),  # 256 B shared
+    Config(TILE=16384, num_warps=8, registers=128),  # 512 B shared
+    Config(TILE=32768, num_warps=16, registers=128),  # 1024 B shared
+)
+_BLOCK_6 = (
+    Config(TILE=1024, num_warps=1, registers=72),  # 0 B shared
+    Config(TILE=4096, num_warps=2, registers=142),  # 256 B shared
+    Config(TILE=4096, num_warps=4, registers=80),  # 256 B shared
+    Config(TILE=4096, num_warps=8, registers=48),  # 256 B shared
+    Config(TILE=8192, num_warps=4, registers=128),  # 512 B shared
+    Config(TILE=16384, num_warps=16, registers=91),  # 1024 B shared
+)
+_BLOCK_7 = (
+    Config(TILE=512, num_warps=1, registers=105),  # 0 B shared
+    Config(TILE=512, num_warps=2, registers=88),  # 128 B shared
+    Config(TILE=1024, num_warps=1, registers=201),  # 0 B shared
+    Config(TILE=4096, num_warps=8, registers=166),  # 1024 B shared
+    Config(TILE=4096, num_warps=4, registers=255, spills=True),  # 1024 B shared, 208 B spilled
+    Config(TILE=8192, num_warps=8, registers=255, spills=True),  # 2048 B shared, 208 B spilled
+)
+_BLOCK_8 = (
     Config(TILE=4096, num_warps=1),  # at most 32 B shared, unproven
     Config(TILE=4096, num_warps=4),  # at most 32 B shared, unproven
     Config(TILE=4096, num_warps=8),  # at most 32 B shared, unproven
@@ -86,32 +110,67 @@ _BLOCK_5 = (
 )
 #: Whole rows in registers, TILE elements to a program; by architecture class and element size in bytes.
 BLOCK_CONFIGS = by_class(
-    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2), _BLOCK_1),
+    (("sm_80", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2), _BLOCK_1),
     (("gfx90a", "gfx942", "gfx950"), (4,), _BLOCK_1),
-    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (4,), _BLOCK_2),
+    (("sm_80", "sm_100", "sm_89", "sm_86", "sm_120"), (4,), _BLOCK_2),
     (("gfx90a", "gfx942", "gfx950"), (8,), _BLOCK_2),
     (("sm_80", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _BLOCK_3),
-    (("sm_90",), (8,), _BLOCK_4),
-    (("gfx90a", "gfx942", "gfx950"), (1, 2), _BLOCK_5),
+    (("sm_90",), (1,), _BLOCK_4),
+    (("sm_90",), (2,), _BLOCK_5),
+    (("sm_90",), (4,), _BLOCK_6),
+    (("sm_90",), (8,), _BLOCK_7),
+    (("gfx90a", "gfx942", "gfx950"), (1, 2), _BLOCK_8),
 )
 
 _LOOP_1 = (
-    Config(TILE=2048, num_warps=4),  # 48 B shared, 48 registers on sm_90, else unproven
-    Config(TILE=4096, num_warps=4),  # 48 B shared, 72 registers on sm_90, else unproven
-    Config(TILE=8192, num_warps=4),  # 48 B shared, 128 registers on sm_90, else unproven
-    Config(TILE=8192, num_warps=16),  # 192 B shared, 64 registers on sm_90, else unproven
-    Config(TILE=16384, num_warps=8),  # 96 B shared, 128 registers on sm_90, else unproven
-    Config(TILE=32768, num_warps=32),  # 384 B shared, 64 registers on sm_90, else unproven
+    Config(TILE=2048, num_warps=4),  # at most 2048 B shared, unproven
+    Config(TILE=4096, num_warps=4),  # at most 4096 B shared, unproven
+    Config(TILE=8192, num_warps=4),  # at most 8192 B shared, unproven
+    Config(TILE=8192, num_warps=16),  # at most 8192 B shared, unproven
+    Config(TILE=16384, num_warps=8),  # at most 16384 B shared, unproven
+    Config(TILE=32768, num_warps=32),  # at most 32768 B shared, unproven
 )
 _LOOP_2 = (
-    Config(TILE=2048, num_warps=4),  # 96 B shared, 94 registers on sm_90, else unproven
-    Config(TILE=2048, num_warps=8),  # 192 B shared, 58 registers on sm_90, else unproven
-    Config(TILE=2048, num_warps=16),  # 384 B shared, 50 registers on sm_90, else unproven
-    Config(TILE=8192, num_warps=4),  # 96 B shared, 252 registers on sm_90, else unproven
-    Config(TILE=8192, num_warps=8),  # 192 B shared, 164 registers on sm_90, else unproven
-    Config(TILE=16384, num_warps=32),  # 768 B shared, 62 registers on sm_90, else unproven
+    Config(TILE=2048, num_warps=4),  # at most 8192 B shared, unproven
+    Config(TILE=2048, num_warps=8),  # at most 8192 B shared, unproven
+    Config(TILE=2048, num_warps=16),  # at most 8192 B shared, unproven
+    Config(TILE=8192, num_warps=4),  # at most 32768 B shared, unproven
+    Config(TILE=8192, num_warps=8),  # at most 32768 B shared, unproven
+    Config(TILE=16384, num_warps=32),  # at most 65536 B shared, unproven
 )
 _LOOP_3 = (
+    Config(TILE=2048, num_warps=4, registers=32),  # 48 B shared
+    Config(TILE=4096, num_warps=4, registers=32),  # 48 B shared
+    Config(TILE=8192, num_warps=4, registers=48),  # 48 B shared
+    Config(TILE=8192, num_warps=16, registers=32),  # 192 B shared
+    Config(TILE=16384, num_warps=8, registers=53),  # 96 B shared
+    Config(TILE=32768, num_warps=32, registers=42),  # 384 B shared
+)
+_LOOP_4 = (
+    Config(TILE=2048, num_warps=4, registers=40),  # 48 B shared
+    Config(TILE=4096, num_warps=4, registers=48),  # 48 B shared
+    Config(TILE=8192, num_warps=4, registers=72),  # 48 B shared
+    Config(TILE=8192, num_warps=16, registers=40),  # 192 B shared
+    Config(TILE=16384, num_warps=8, registers=80),  # 96 B shared
+    Config(TILE=32768, num_warps=32, registers=48),  # 384 B shared
+)
+_LOOP_5 = (
+    Config(TILE=2048, num_warps=4, registers=48),  # 48 B shared
+    Config(TILE=4096, num_warps=4, registers=72),  # 48 B shared
+    Config(TILE=8192, num_warps=4, registers=128),  # 48 B shared
+    Config(TILE=8192, num_warps=16, registers=64),  # 192 B shared
+    Config(TILE=16384, num_warps=8, registers=128),  # 96 B shared
+    Config(TILE=32768, num_warps=32, registers=52),  # 384 B shared, 64 registers
+)
+_LOOP_6 = (
+    Config(TILE=2048, num_warps=4, registers=94),  # 96 B shared
+    Config(TILE=2048, num_warps=8, registers=58),  # 192 B shared
+    Config(TILE=2048, num_warps=16, registers=50),  # 384 B shared
+    Config(TILE=8192, num_warps=4, registers=252),  # 96 B shared
+    Config(TILE=8192, num_warps=8, registers=164),  # 192 B shared
+    Config(TILE=16384, num_warps=32, registers=62),  # 768 B shared
+)
+_LOOP_7 = (
     Config(TILE=8192, num_warps=4),  # at most 32768 B shared, unproven
     Config(TILE=8192, num_warps=8),  # at most 32768 B shared, unproven
     Config(TILE=16384, num_warps=8),  # at most 65536 B shared, unproven
@@ -119,7 +178,7 @@ _LOOP_3 = (
     Config(TILE=32768, num_warps=8),  # at most 131072 B shared, unproven
     Config(TILE=32768, num_warps=16),  # at most 131072 B shared, unproven
 )
-_LOOP_4 = (
+_LOOP_8 = (
     Config(TILE=2048, num_warps=4),  # at most 8192 B shared, unproven
     Config(TILE=2048, num_warps=8),  # at most 8192 B shared, unproven
     Config(TILE=2048, num_warps=16),  # at most 8192 B shared, unproven
@@ -127,7 +186,7 @@ _LOOP_4 = (
     Config(TILE=8192, num_warps=8),  # at most 32768 B shared, unproven
     Config(TILE=16384, num_warps=16),  # at most 65536 B shared, unproven
 )
-_LOOP_5 = (
+_LOOP_9 = (
     Config(TILE=2048, num_warps=4),  # at most 8192 B shared, unproven
     Config(TILE=2048, num_warps=8),  # at most 8192 B shared, unproven
     Config(TILE=4096, num_warps=4),  # at most 16384 B shared, unproven
@@ -137,12 +196,16 @@ _LOOP_5 = (
 )
 #: Sweeps over one row, TILE elements at a time; by architecture class and element size in bytes.
 LOOP_CONFIGS = by_class(
-    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2, 4), _LOOP_1),
-    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _LOOP_2),
-    (("gfx90a", "gfx942", "gfx950"), (1, 2, 4), _LOOP_3),
-    (("gfx950",), (8,), _LOOP_3),
-    (("gfx90a",), (8,), _LOOP_4),
-    (("gfx942",), (8,), _LOOP_5),
+    (("sm_80", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2, 4), _LOOP_1),
+    (("sm_80", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _LOOP_2),
+    (("sm_90",), (1,), _LOOP_3),
+    (("sm_90",), (2,), _LOOP_4),
+    (("sm_90",), (4,), _LOOP_5),
+    (("sm_90",), (8,), _LOOP_6),
+    (("gfx90a", "gfx942", "gfx950"), (1, 2, 4), _LOOP_7),
+    (("gfx950",), (8,), _LOOP_7),
+    (("gfx90a",), (8,), _LOOP_8),
+    (("gfx942",), (8,), _LOOP_9),
 )
 
 
@@ -555,14 +618,7 @@ def _plan(call: Call) -> Launch:
 
     def loop_time(config: Config) -> float:
         work = Work(
-            reads=1,
-            writes=1,
-            flops=8.75,
-            rereads=1,
-            joins=2,
-            passes=2,
-            held=0.73125,
-            held_wide=1.1375,
+            reads=1, writes=1, flops=8.75, rereads=1, joins=2, passes=2, held=0.675, held_wide=1.05
         )
         return loop_cost(config, call.target, work, call.element_size, rows.total, columns)
 
@@ -570,14 +626,7 @@ def _plan(call: Call) -> Launch:
 
     def split_time(config: Config) -> float:
         work = Work(
-            reads=1,
-            writes=1,
-            flops=9.625,
-            rereads=1,
-            joins=3,
-            passes=2,
-            held=0.73125,
-            held_wide=1.1375,
+            reads=1, writes=1, flops=9.625, rereads=1, joins=3, passes=2, held=0.675, held_wide=1.05
         )
         return split_cost(config, call.target, work, call.element_size, rows.total, columns)
 

@@ -1,6 +1,6 @@
 """Group norm (Wu and He, arXiv:1803.08494), then SiLU, as in a diffusion U-Net's blocks.
 
-Built by tilegen 0.1.0 from specs/groupnorm_silu.py (spec bf8a903e, templates 89460f89).
+Built by tilegen 0.1.0 from specs/groupnorm_silu.py (spec bf8a903e, templates dfa26a98).
 Rebuild with `tilegen build`; edits are overwritten.
 
 Traffic: 2*B*C*G*HW*e + 2*C*G*e bytes (e: bytes of an element)
@@ -46,20 +46,20 @@ from ._runtime import (
 )
 
 _BLOCK_1 = (
-    Config(TILE=1024, num_warps=1),  # 0 B shared, 64 registers on sm_90, else unproven
-    Config(TILE=4096, num_warps=2),  # 16 B shared, 167 registers on sm_90, else unproven
-    Config(TILE=4096, num_warps=8),  # 64 B shared, 40 registers on sm_90, else unproven
-    Config(TILE=8192, num_warps=4),  # 256 B shared, 127 registers on sm_90, else unproven
-    Config(TILE=16384, num_warps=8),  # 512 B shared, 128 registers on sm_90, else unproven
-    Config(TILE=32768, num_warps=16),  # 1024 B shared, 127 registers on sm_90, else unproven
+    Config(TILE=1024, num_warps=1),  # at most 16 B shared, unproven
+    Config(TILE=4096, num_warps=2),  # at most 64 B shared, unproven
+    Config(TILE=4096, num_warps=8),  # at most 64 B shared, unproven
+    Config(TILE=8192, num_warps=4),  # at most 128 B shared, unproven
+    Config(TILE=16384, num_warps=8),  # at most 256 B shared, unproven
+    Config(TILE=32768, num_warps=16),  # at most 512 B shared, unproven
 )
 _BLOCK_2 = (
-    Config(TILE=512, num_warps=1),  # 0 B shared, 62 registers on sm_90, else unproven
-    Config(TILE=1024, num_warps=1),  # 0 B shared, 67 registers on sm_90, else unproven
-    Config(TILE=4096, num_warps=2),  # 256 B shared, 142 registers on sm_90, else unproven
-    Config(TILE=4096, num_warps=8),  # 256 B shared, 48 registers on sm_90, else unproven
-    Config(TILE=8192, num_warps=4),  # 512 B shared, 155 registers on sm_90, else unproven
-    Config(TILE=16384, num_warps=16),  # 1024 B shared, 79 registers on sm_90, else unproven
+    Config(TILE=512, num_warps=1),  # at most 32 B shared, unproven
+    Config(TILE=1024, num_warps=1),  # at most 64 B shared, unproven
+    Config(TILE=4096, num_warps=2),  # at most 256 B shared, unproven
+    Config(TILE=4096, num_warps=8),  # at most 256 B shared, unproven
+    Config(TILE=8192, num_warps=4),  # at most 512 B shared, unproven
+    Config(TILE=16384, num_warps=16),  # at most 1024 B shared, unproven
 )
 _BLOCK_3 = (
     Config(TILE=512, num_warps=1),  # at most 64 B shared, unproven
@@ -70,14 +70,38 @@ _BLOCK_3 = (
     Config(TILE=8192, num_warps=16),  # at most 1024 B shared, unproven
 )
 _BLOCK_4 = (
-    Config(TILE=512, num_warps=1),  # 0 B shared, 124 registers
-    Config(TILE=512, num_warps=2),  # 128 B shared, 94 registers
-    Config(TILE=1024, num_warps=1),  # 0 B shared, 242 registers
-    Config(TILE=4096, num_warps=8),  # 1024 B shared, 166 registers
-    Config(TILE=4096, num_warps=4, spills=True),  # 1024 B shared, 254 registers, 12 B spilled
-    Config(TILE=8192, num_warps=16, spills=True),  # 2048 B shared, 128 registers, 96 B spilled
+    Config(TILE=1024, num_warps=1, registers=64),  # 0 B shared
+    Config(TILE=4096, num_warps=2, registers=167),  # 16 B shared
+    Config(TILE=4096, num_warps=8, registers=32),  # 64 B shared
+    Config(TILE=8192, num_warps=4, registers=96),  # 32 B shared
+    Config(TILE=16384, num_warps=8, registers=128),  # 256 B shared
+    Config(TILE=32768, num_warps=16, registers=127),  # 512 B shared
 )
 _BLOCK_5 = (
+    Config(TILE=1024, num_warps=1, registers=64),  # 0 B shared
+    Config(TILE=4096, num_warps=2, registers=128),  # 16 B shared
+    Config(TILE=4096, num_warps=8, registers=40),  # 64 B shared
+    Config(TILE=8192, num_warps=4, registers=127),  # 256 B shared
+    Config(TILE=16384, num_warps=8, registers=127),  # 512 B shared
+    Config(TILE=32768, num_warps=16, registers=127),  # 1024 B shared
+)
+_BLOCK_6 = (
+    Config(TILE=512, num_warps=1, registers=62),  # 0 B shared
+    Config(TILE=1024, num_warps=1, registers=67),  # 0 B shared
+    Config(TILE=4096, num_warps=2, registers=142),  # 256 B shared
+    Config(TILE=4096, num_warps=8, registers=48),  # 256 B shared
+    Config(TILE=8192, num_warps=4, registers=155),  # 512 B shared
+    Config(TILE=16384, num_warps=16, registers=79),  # 1024 B shared
+)
+_BLOCK_7 = (
+    Config(TILE=512, num_warps=1, registers=124),  # 0 B shared
+    Config(TILE=512, num_warps=2, registers=94),  # 128 B shared
+    Config(TILE=1024, num_warps=1, registers=242),  # 0 B shared
+    Config(TILE=4096, num_warps=8, registers=166),  # 1024 B shared
+    Config(TILE=4096, num_warps=4, registers=254, spills=True),  # 1024 B shared, 12 B spilled
+    Config(TILE=8192, num_warps=16, registers=128, spills=True),  # 2048 B shared, 96 B spilled
+)
+_BLOCK_8 = (
     Config(TILE=4096, num_warps=1),  # at most 32 B shared, unproven
     Config(TILE=4096, num_warps=4),  # at most 32 B shared, unproven
     Config(TILE=4096, num_warps=8),  # at most 32 B shared, unproven
@@ -87,22 +111,25 @@ _BLOCK_5 = (
 )
 #: Whole rows in registers, TILE elements to a program; by architecture class and element size in bytes.
 BLOCK_CONFIGS = by_class(
-    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2), _BLOCK_1),
+    (("sm_80", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2), _BLOCK_1),
     (("gfx90a", "gfx942", "gfx950"), (4,), _BLOCK_1),
-    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (4,), _BLOCK_2),
+    (("sm_80", "sm_100", "sm_89", "sm_86", "sm_120"), (4,), _BLOCK_2),
     (("gfx90a", "gfx942", "gfx950"), (8,), _BLOCK_2),
     (("sm_80", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _BLOCK_3),
-    (("sm_90",), (8,), _BLOCK_4),
-    (("gfx90a", "gfx942", "gfx950"), (1, 2), _BLOCK_5),
+    (("sm_90",), (1,), _BLOCK_4),
+    (("sm_90",), (2,), _BLOCK_5),
+    (("sm_90",), (4,), _BLOCK_6),
+    (("sm_90",), (8,), _BLOCK_7),
+    (("gfx90a", "gfx942", "gfx950"), (1, 2), _BLOCK_8),
 )
 
 _LOOP_1 = (
-    Config(TILE=2048, num_warps=4),  # 48 B shared, 48 registers on sm_90, else unproven
-    Config(TILE=4096, num_warps=4),  # 48 B shared, 72 registers on sm_90, else unproven
-    Config(TILE=8192, num_warps=4),  # 48 B shared, 128 registers on sm_90, else unproven
-    Config(TILE=8192, num_warps=16),  # 192 B shared, 64 registers on sm_90, else unproven
-    Config(TILE=16384, num_warps=8),  # 96 B shared, 128 registers on sm_90, else unproven
-    Config(TILE=32768, num_warps=32),  # 384 B shared, 53 registers on sm_90, else unproven
+    Config(TILE=2048, num_warps=4),  # at most 2048 B shared, unproven
+    Config(TILE=4096, num_warps=4),  # at most 4096 B shared, unproven
+    Config(TILE=8192, num_warps=4),  # at most 8192 B shared, unproven
+    Config(TILE=8192, num_warps=16),  # at most 8192 B shared, unproven
+    Config(TILE=16384, num_warps=8),  # at most 16384 B shared, unproven
+    Config(TILE=32768, num_warps=32),  # at most 32768 B shared, unproven
 )
 _LOOP_2 = (
     Config(TILE=2048, num_warps=4),  # at most 8192 B shared, unproven
@@ -113,14 +140,38 @@ _LOOP_2 = (
     Config(TILE=16384, num_warps=32),  # at most 65536 B shared, unproven
 )
 _LOOP_3 = (
-    Config(TILE=2048, num_warps=4),  # 96 B shared, 124 registers
-    Config(TILE=2048, num_warps=8),  # 192 B shared, 80 registers
-    Config(TILE=2048, num_warps=16),  # 384 B shared, 62 registers
-    Config(TILE=8192, num_warps=8),  # 192 B shared, 238 registers
-    Config(TILE=8192, num_warps=4, spills=True),  # 96 B shared, 255 registers, 256 B spilled
-    Config(TILE=16384, num_warps=32, spills=True),  # 768 B shared, 64 registers, 324 B spilled
+    Config(TILE=2048, num_warps=4, registers=32),  # 48 B shared
+    Config(TILE=4096, num_warps=4, registers=40),  # 48 B shared
+    Config(TILE=8192, num_warps=4, registers=53),  # 48 B shared
+    Config(TILE=8192, num_warps=16, registers=32),  # 192 B shared
+    Config(TILE=16384, num_warps=8, registers=64),  # 96 B shared
+    Config(TILE=32768, num_warps=32, registers=44),  # 384 B shared
 )
 _LOOP_4 = (
+    Config(TILE=2048, num_warps=4, registers=40),  # 48 B shared
+    Config(TILE=4096, num_warps=4, registers=53),  # 48 B shared
+    Config(TILE=8192, num_warps=4, registers=70),  # 48 B shared
+    Config(TILE=8192, num_warps=16, registers=40),  # 192 B shared
+    Config(TILE=16384, num_warps=8, registers=80),  # 96 B shared
+    Config(TILE=32768, num_warps=32, registers=36),  # 384 B shared, 41 registers
+)
+_LOOP_5 = (
+    Config(TILE=2048, num_warps=4, registers=48),  # 48 B shared
+    Config(TILE=4096, num_warps=4, registers=72),  # 48 B shared
+    Config(TILE=8192, num_warps=4, registers=128),  # 48 B shared
+    Config(TILE=8192, num_warps=16, registers=64),  # 192 B shared
+    Config(TILE=16384, num_warps=8, registers=128),  # 96 B shared
+    Config(TILE=32768, num_warps=32, registers=50),  # 384 B shared, 53 registers
+)
+_LOOP_6 = (
+    Config(TILE=2048, num_warps=4, registers=124),  # 96 B shared
+    Config(TILE=2048, num_warps=8, registers=80),  # 192 B shared
+    Config(TILE=2048, num_warps=16, registers=62),  # 384 B shared
+    Config(TILE=8192, num_warps=8, registers=238),  # 192 B shared
+    Config(TILE=8192, num_warps=4, registers=255, spills=True),  # 96 B shared, 256 B spilled
+    Config(TILE=16384, num_warps=32, registers=64, spills=True),  # 768 B shared, 324 B spilled
+)
+_LOOP_7 = (
     Config(TILE=8192, num_warps=4),  # at most 32768 B shared, unproven
     Config(TILE=8192, num_warps=8),  # at most 32768 B shared, unproven
     Config(TILE=16384, num_warps=8),  # at most 65536 B shared, unproven
@@ -128,7 +179,7 @@ _LOOP_4 = (
     Config(TILE=32768, num_warps=8),  # at most 131072 B shared, unproven
     Config(TILE=32768, num_warps=16),  # at most 131072 B shared, unproven
 )
-_LOOP_5 = (
+_LOOP_8 = (
     Config(TILE=2048, num_warps=4),  # at most 8192 B shared, unproven
     Config(TILE=2048, num_warps=8),  # at most 8192 B shared, unproven
     Config(TILE=2048, num_warps=16),  # at most 8192 B shared, unproven
@@ -136,7 +187,7 @@ _LOOP_5 = (
     Config(TILE=8192, num_warps=8),  # at most 32768 B shared, unproven
     Config(TILE=16384, num_warps=16),  # at most 65536 B shared, unproven
 )
-_LOOP_6 = (
+_LOOP_9 = (
     Config(TILE=2048, num_warps=4),  # at most 8192 B shared, unproven
     Config(TILE=2048, num_warps=8),  # at most 8192 B shared, unproven
     Config(TILE=4096, num_warps=4),  # at most 16384 B shared, unproven
@@ -146,13 +197,16 @@ _LOOP_6 = (
 )
 #: Sweeps over one row, TILE elements at a time; by architecture class and element size in bytes.
 LOOP_CONFIGS = by_class(
-    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2, 4), _LOOP_1),
+    (("sm_80", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2, 4), _LOOP_1),
     (("sm_80", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _LOOP_2),
-    (("sm_90",), (8,), _LOOP_3),
-    (("gfx90a", "gfx942", "gfx950"), (1, 2, 4), _LOOP_4),
-    (("gfx950",), (8,), _LOOP_4),
-    (("gfx90a",), (8,), _LOOP_5),
-    (("gfx942",), (8,), _LOOP_6),
+    (("sm_90",), (1,), _LOOP_3),
+    (("sm_90",), (2,), _LOOP_4),
+    (("sm_90",), (4,), _LOOP_5),
+    (("sm_90",), (8,), _LOOP_6),
+    (("gfx90a", "gfx942", "gfx950"), (1, 2, 4), _LOOP_7),
+    (("gfx950",), (8,), _LOOP_7),
+    (("gfx90a",), (8,), _LOOP_8),
+    (("gfx942",), (8,), _LOOP_9),
 )
 
 
@@ -575,8 +629,8 @@ def _plan(call: Call) -> Launch:
             rereads=1,
             joins=2,
             passes=2,
-            held=0.73125,
-            held_wide=1.1375,
+            held=0.675,
+            held_wide=1.05,
         )
         return loop_cost(config, call.target, work, call.element_size, rows.total, columns)
 
@@ -591,8 +645,8 @@ def _plan(call: Call) -> Launch:
             rereads=1,
             joins=3,
             passes=2,
-            held=0.73125,
-            held_wide=1.1375,
+            held=0.675,
+            held_wide=1.05,
         )
         return split_cost(config, call.target, work, call.element_size, rows.total, columns)
 

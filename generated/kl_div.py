@@ -1,6 +1,6 @@
 """Kullback-Leibler divergence KL(p || q) of each row; q is given by its logarithms.
 
-Built by tilegen 0.1.0 from specs/kl_div.py (spec f3089e94, templates 89460f89).
+Built by tilegen 0.1.0 from specs/kl_div.py (spec f3089e94, templates dfa26a98).
 Rebuild with `tilegen build`; edits are overwritten.
 
 Traffic: 2*M*N*e + 4*M bytes (e: bytes of an element)
@@ -37,30 +37,62 @@ from ._runtime import (
 )
 
 _BLOCK_1 = (
-    Config(TILE=4096, num_warps=2),  # 128 B shared, 120 registers on sm_90, else unproven
-    Config(TILE=4096, num_warps=8),  # 128 B shared, 34 registers on sm_90, else unproven
-    Config(TILE=8192, num_warps=4),  # 256 B shared, 125 registers on sm_90, else unproven
-    Config(TILE=8192, num_warps=8),  # 256 B shared, 40 registers on sm_90, else unproven
-    Config(TILE=16384, num_warps=8),  # 512 B shared, 119 registers on sm_90, else unproven
-    Config(TILE=32768, num_warps=32),  # 1024 B shared, 42 registers on sm_90, else unproven
+    Config(TILE=4096, num_warps=2),  # at most 64 B shared, unproven
+    Config(TILE=4096, num_warps=8),  # at most 64 B shared, unproven
+    Config(TILE=8192, num_warps=4),  # at most 128 B shared, unproven
+    Config(TILE=8192, num_warps=8),  # at most 128 B shared, unproven
+    Config(TILE=16384, num_warps=8),  # at most 256 B shared, unproven
+    Config(TILE=32768, num_warps=32),  # at most 512 B shared, unproven
 )
 _BLOCK_2 = (
-    Config(TILE=512, num_warps=1),  # 16 B shared, 60 registers on sm_90, else unproven
-    Config(TILE=1024, num_warps=1),  # 32 B shared, 66 registers on sm_90, else unproven
-    Config(TILE=4096, num_warps=2),  # 128 B shared, 138 registers on sm_90, else unproven
-    Config(TILE=4096, num_warps=8),  # 128 B shared, 48 registers on sm_90, else unproven
-    Config(TILE=8192, num_warps=4),  # 256 B shared, 138 registers on sm_90, else unproven
-    Config(TILE=16384, num_warps=16),  # 512 B shared, 64 registers on sm_90, else unproven
+    Config(TILE=512, num_warps=1),  # at most 32 B shared, unproven
+    Config(TILE=1024, num_warps=1),  # at most 64 B shared, unproven
+    Config(TILE=4096, num_warps=2),  # at most 256 B shared, unproven
+    Config(TILE=4096, num_warps=8),  # at most 256 B shared, unproven
+    Config(TILE=8192, num_warps=4),  # at most 512 B shared, unproven
+    Config(TILE=16384, num_warps=16),  # at most 1024 B shared, unproven
 )
 _BLOCK_3 = (
-    Config(TILE=512, num_warps=1),  # 32 B shared, 116 registers on sm_90, else unproven
-    Config(TILE=512, num_warps=2),  # 64 B shared, 64 registers on sm_90, else unproven
-    Config(TILE=1024, num_warps=1),  # 64 B shared, 212 registers on sm_90, else unproven
-    Config(TILE=4096, num_warps=4),  # 512 B shared, 216 registers on sm_90, else unproven
-    Config(TILE=4096, num_warps=8),  # 512 B shared, 122 registers on sm_90, else unproven
-    Config(TILE=8192, num_warps=16),  # 1024 B shared, 121 registers on sm_90, else unproven
+    Config(TILE=512, num_warps=1),  # at most 64 B shared, unproven
+    Config(TILE=512, num_warps=2),  # at most 64 B shared, unproven
+    Config(TILE=1024, num_warps=1),  # at most 128 B shared, unproven
+    Config(TILE=4096, num_warps=4),  # at most 512 B shared, unproven
+    Config(TILE=4096, num_warps=8),  # at most 512 B shared, unproven
+    Config(TILE=8192, num_warps=16),  # at most 1024 B shared, unproven
 )
 _BLOCK_4 = (
+    Config(TILE=4096, num_warps=2, registers=107),  # 128 B shared
+    Config(TILE=4096, num_warps=8, registers=32),  # 128 B shared
+    Config(TILE=8192, num_warps=4, registers=107),  # 256 B shared
+    Config(TILE=8192, num_warps=8, registers=40),  # 256 B shared
+    Config(TILE=16384, num_warps=8, registers=106),  # 512 B shared
+    Config(TILE=32768, num_warps=32, registers=42),  # 1024 B shared
+)
+_BLOCK_5 = (
+    Config(TILE=4096, num_warps=2, registers=120),  # 128 B shared
+    Config(TILE=4096, num_warps=8, registers=34),  # 128 B shared
+    Config(TILE=8192, num_warps=4, registers=125),  # 256 B shared
+    Config(TILE=8192, num_warps=8, registers=39),  # 256 B shared
+    Config(TILE=16384, num_warps=8, registers=119),  # 512 B shared
+    Config(TILE=32768, num_warps=32, registers=39),  # 1024 B shared
+)
+_BLOCK_6 = (
+    Config(TILE=512, num_warps=1, registers=60),  # 16 B shared
+    Config(TILE=1024, num_warps=1, registers=66),  # 32 B shared
+    Config(TILE=4096, num_warps=2, registers=138),  # 128 B shared
+    Config(TILE=4096, num_warps=8, registers=48),  # 128 B shared
+    Config(TILE=8192, num_warps=4, registers=138),  # 256 B shared
+    Config(TILE=16384, num_warps=16, registers=64),  # 512 B shared
+)
+_BLOCK_7 = (
+    Config(TILE=512, num_warps=1, registers=116),  # 32 B shared
+    Config(TILE=512, num_warps=2, registers=64),  # 64 B shared
+    Config(TILE=1024, num_warps=1, registers=212),  # 64 B shared
+    Config(TILE=4096, num_warps=4, registers=216),  # 512 B shared
+    Config(TILE=4096, num_warps=8, registers=122),  # 512 B shared
+    Config(TILE=8192, num_warps=16, registers=121),  # 1024 B shared
+)
+_BLOCK_8 = (
     Config(TILE=4096, num_warps=4),  # at most 64 B shared, unproven
     Config(TILE=4096, num_warps=8),  # at most 64 B shared, unproven
     Config(TILE=8192, num_warps=2),  # at most 128 B shared, unproven
@@ -70,54 +102,74 @@ _BLOCK_4 = (
 )
 #: Whole rows in registers, TILE elements to a program; by architecture class and element size in bytes.
 BLOCK_CONFIGS = by_class(
-    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2), _BLOCK_1),
-    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (4,), _BLOCK_2),
+    (("sm_80", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2), _BLOCK_1),
+    (("sm_80", "sm_100", "sm_89", "sm_86", "sm_120"), (4,), _BLOCK_2),
     (("gfx90a", "gfx942", "gfx950"), (8,), _BLOCK_2),
-    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _BLOCK_3),
-    (("gfx90a", "gfx942", "gfx950"), (1, 2, 4), _BLOCK_4),
+    (("sm_80", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _BLOCK_3),
+    (("sm_90",), (1,), _BLOCK_4),
+    (("sm_90",), (2,), _BLOCK_5),
+    (("sm_90",), (4,), _BLOCK_6),
+    (("sm_90",), (8,), _BLOCK_7),
+    (("gfx90a", "gfx942", "gfx950"), (1, 2, 4), _BLOCK_8),
 )
 
 _LOOP_1 = (
-    Config(TILE=2048, num_warps=4),  # 16 B shared, 34 registers on sm_90, else unproven
-    Config(TILE=2048, num_warps=8),  # 32 B shared, 34 registers on sm_90, else unproven
-    Config(TILE=4096, num_warps=4),  # 16 B shared, 72 registers on sm_90, else unproven
-    Config(TILE=4096, num_warps=8),  # 32 B shared, 34 registers on sm_90, else unproven
-    Config(TILE=8192, num_warps=16),  # 64 B shared, 32 registers on sm_90, else unproven
-    Config(TILE=32768, num_warps=32),  # 128 B shared, 54 registers on sm_90, else unproven
+    Config(TILE=2048, num_warps=4),  # at most 2048 B shared, unproven
+    Config(TILE=2048, num_warps=8),  # at most 2048 B shared, unproven
+    Config(TILE=4096, num_warps=4),  # at most 4096 B shared, unproven
+    Config(TILE=4096, num_warps=8),  # at most 4096 B shared, unproven
+    Config(TILE=8192, num_warps=16),  # at most 8192 B shared, unproven
+    Config(TILE=32768, num_warps=32),  # at most 32768 B shared, unproven
 )
 _LOOP_2 = (
-    Config(TILE=2048, num_warps=4),  # 16 B shared, 56 registers on sm_90, else unproven
-    Config(TILE=4096, num_warps=4),  # 16 B shared, 66 registers on sm_90, else unproven
-    Config(TILE=4096, num_warps=8),  # 32 B shared, 40 registers on sm_90, else unproven
-    Config(TILE=8192, num_warps=4),  # 16 B shared, 96 registers on sm_90, else unproven
-    Config(TILE=16384, num_warps=8),  # 32 B shared, 122 registers on sm_90, else unproven
-    Config(TILE=32768, num_warps=16),  # 64 B shared, 72 registers on sm_90, else unproven
-)
-_LOOP_3 = (
     Config(TILE=2048, num_warps=4),  # at most 8192 B shared, unproven
     Config(TILE=2048, num_warps=8),  # at most 8192 B shared, unproven
     Config(TILE=2048, num_warps=16),  # at most 8192 B shared, unproven
     Config(TILE=2048, num_warps=32),  # at most 8192 B shared, unproven
-    Config(TILE=8192, num_warps=8),  # at most 32768 B shared, unproven
-    Config(TILE=16384, num_warps=16),  # at most 65536 B shared, unproven
+    Config(TILE=8192, num_warps=16),  # at most 32768 B shared, unproven
+    Config(TILE=16384, num_warps=32),  # at most 65536 B shared, unproven
+)
+_LOOP_3 = (
+    Config(TILE=2048, num_warps=4, registers=32),  # 16 B shared, 34 registers
+    Config(TILE=2048, num_warps=8, registers=31),  # 32 B shared, 34 registers
+    Config(TILE=4096, num_warps=4, registers=72),  # 16 B shared
+    Config(TILE=4096, num_warps=8, registers=32),  # 32 B shared, 34 registers
+    Config(TILE=8192, num_warps=16, registers=32),  # 64 B shared
+    Config(TILE=32768, num_warps=32, registers=54),  # 128 B shared
 )
 _LOOP_4 = (
-    Config(TILE=2048, num_warps=4),  # 16 B shared, 36 registers
-    Config(TILE=2048, num_warps=8),  # 32 B shared, 34 registers
-    Config(TILE=4096, num_warps=4),  # 16 B shared, 71 registers
-    Config(TILE=4096, num_warps=8),  # 32 B shared, 36 registers
-    Config(TILE=8192, num_warps=16),  # 64 B shared, 40 registers
-    Config(TILE=32768, num_warps=32, spills=True),  # 128 B shared, 64 registers, 12 B spilled
+    Config(TILE=2048, num_warps=4, registers=32),  # 16 B shared, 36 registers
+    Config(TILE=2048, num_warps=8, registers=32),  # 32 B shared, 34 registers
+    Config(TILE=4096, num_warps=4, registers=71),  # 16 B shared
+    Config(TILE=4096, num_warps=8, registers=32),  # 32 B shared, 36 registers
+    Config(TILE=8192, num_warps=16, registers=32),  # 64 B shared, 40 registers
+    Config(TILE=32768, num_warps=32, registers=64, spills=True),  # 128 B shared, 12 B spilled
 )
 _LOOP_5 = (
-    Config(TILE=2048, num_warps=4),  # 32 B shared, 128 registers
-    Config(TILE=2048, num_warps=8),  # 64 B shared, 76 registers
-    Config(TILE=2048, num_warps=16),  # 128 B shared, 48 registers
-    Config(TILE=2048, num_warps=32),  # 256 B shared, 32 registers
-    Config(TILE=8192, num_warps=8),  # 64 B shared, 246 registers
-    Config(TILE=16384, num_warps=16, spills=True),  # 128 B shared, 128 registers, 756 B spilled
+    Config(TILE=2048, num_warps=4, registers=56),  # 16 B shared
+    Config(TILE=2048, num_warps=8, registers=32),  # 32 B shared, 34 registers
+    Config(TILE=4096, num_warps=4, registers=66),  # 16 B shared
+    Config(TILE=4096, num_warps=8, registers=36),  # 32 B shared, 40 registers
+    Config(TILE=8192, num_warps=16, registers=32),  # 64 B shared, 42 registers
+    Config(TILE=32768, num_warps=32, registers=64, spills=True),  # 128 B shared, 4 B spilled
 )
 _LOOP_6 = (
+    Config(TILE=2048, num_warps=4, registers=128),  # 32 B shared
+    Config(TILE=2048, num_warps=8, registers=76),  # 64 B shared
+    Config(TILE=2048, num_warps=16, registers=48),  # 128 B shared
+    Config(TILE=2048, num_warps=32, registers=32),  # 256 B shared
+    Config(TILE=8192, num_warps=16, registers=128),  # 128 B shared
+    Config(TILE=16384, num_warps=32, registers=64, spills=True),  # 256 B shared, 432 B spilled
+)
+_LOOP_7 = (
+    Config(TILE=2048, num_warps=4),  # at most 8192 B shared, unproven
+    Config(TILE=4096, num_warps=4),  # at most 16384 B shared, unproven
+    Config(TILE=4096, num_warps=8),  # at most 16384 B shared, unproven
+    Config(TILE=8192, num_warps=4),  # at most 32768 B shared, unproven
+    Config(TILE=16384, num_warps=8),  # at most 65536 B shared, unproven
+    Config(TILE=32768, num_warps=16),  # at most 131072 B shared, unproven
+)
+_LOOP_8 = (
     Config(TILE=2048, num_warps=4),  # at most 8192 B shared, unproven
     Config(TILE=2048, num_warps=8),  # at most 8192 B shared, unproven
     Config(TILE=2048, num_warps=16),  # at most 8192 B shared, unproven
@@ -125,30 +177,17 @@ _LOOP_6 = (
     Config(TILE=8192, num_warps=8),  # at most 32768 B shared, unproven
     Config(TILE=16384, num_warps=16),  # at most 65536 B shared, unproven
 )
-_LOOP_7 = (
-    Config(TILE=2048, num_warps=4),  # at most 8192 B shared, unproven
-    Config(TILE=2048, num_warps=8),  # at most 8192 B shared, unproven
-    Config(TILE=2048, num_warps=16),  # at most 8192 B shared, unproven
-    Config(TILE=8192, num_warps=4),  # at most 32768 B shared, unproven
-    Config(TILE=8192, num_warps=8),  # at most 32768 B shared, unproven
-    Config(TILE=16384, num_warps=16),  # at most 65536 B shared, unproven
-)
 #: Sweeps over one row, TILE elements at a time; by architecture class and element size in bytes.
 LOOP_CONFIGS = by_class(
-    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (1,), _LOOP_1),
-    (("sm_80", "sm_100", "sm_89", "sm_86", "sm_120"), (2,), _LOOP_1),
-    (("gfx90a", "gfx942", "gfx950"), (1, 2), _LOOP_2),
-    (
-        ("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120", "gfx90a", "gfx942", "gfx950"),
-        (4,),
-        _LOOP_2,
-    ),
-    (("gfx950",), (8,), _LOOP_2),
-    (("sm_80", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _LOOP_3),
+    (("sm_80", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2, 4), _LOOP_1),
+    (("sm_80", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _LOOP_2),
+    (("sm_90",), (1,), _LOOP_3),
     (("sm_90",), (2,), _LOOP_4),
-    (("sm_90",), (8,), _LOOP_5),
-    (("gfx90a",), (8,), _LOOP_6),
-    (("gfx942",), (8,), _LOOP_7),
+    (("sm_90",), (4,), _LOOP_5),
+    (("sm_90",), (8,), _LOOP_6),
+    (("gfx90a", "gfx942", "gfx950"), (1, 2, 4), _LOOP_7),
+    (("gfx950",), (8,), _LOOP_7),
+    (("gfx90a", "gfx942"), (8,), _LOOP_8),
 )
 
 
@@ -357,17 +396,13 @@ def _plan(call: Call) -> Launch:
     block = least(call, BLOCK_CONFIGS, block_time)
 
     def loop_time(config: Config) -> float:
-        work = Work(
-            reads=2, writes=0, flops=6.25, special=1, joins=1, held=0.73125, held_wide=1.4625
-        )
+        work = Work(reads=2, writes=0, flops=6.25, special=1, joins=1, held=0.675, held_wide=1.35)
         return loop_cost(config, call.target, work, call.element_size, rows.total, columns)
 
     loop = least(call, LOOP_CONFIGS, loop_time)
 
     def split_time(config: Config) -> float:
-        work = Work(
-            reads=2, writes=0, flops=6.25, special=1, joins=2, held=0.73125, held_wide=1.4625
-        )
+        work = Work(reads=2, writes=0, flops=6.25, special=1, joins=2, held=0.675, held_wide=1.35)
         return split_cost(config, call.target, work, call.element_size, rows.total, columns)
 
     split = least(call, LOOP_CONFIGS, split_time)

@@ -1,6 +1,6 @@
 """Divide each row by its Euclidean norm, or by eps where that is larger.
 
-Built by tilegen 0.1.0 from specs/l2norm.py (spec 4e0889c5, templates 89460f89).
+Built by tilegen 0.1.0 from specs/l2norm.py (spec 4e0889c5, templates dfa26a98).
 Rebuild with `tilegen build`; edits are overwritten.
 
 Traffic: 2*M*N*e bytes (e: bytes of an element)
@@ -40,12 +40,12 @@ from ._runtime import (
 )
 
 _BLOCK_1 = (
-    Config(TILE=4096, num_warps=4),  # 16 B shared, 56 registers on sm_90, else unproven
-    Config(TILE=4096, num_warps=8),  # 32 B shared, 32 registers on sm_90, else unproven
-    Config(TILE=8192, num_warps=4),  # 16 B shared, 128 registers on sm_90, else unproven
-    Config(TILE=8192, num_warps=8),  # 32 B shared, 62 registers on sm_90, else unproven
-    Config(TILE=16384, num_warps=8),  # 32 B shared, 128 registers on sm_90, else unproven
-    Config(TILE=32768, num_warps=32),  # 128 B shared, 63 registers on sm_90, else unproven
+    Config(TILE=4096, num_warps=4),  # at most 128 B shared, unproven
+    Config(TILE=4096, num_warps=8),  # at most 128 B shared, unproven
+    Config(TILE=8192, num_warps=4),  # at most 256 B shared, unproven
+    Config(TILE=8192, num_warps=8),  # at most 256 B shared, unproven
+    Config(TILE=16384, num_warps=8),  # at most 512 B shared, unproven
+    Config(TILE=32768, num_warps=32),  # at most 1024 B shared, unproven
 )
 _BLOCK_2 = (
     Config(TILE=512, num_warps=1),  # at most 64 B shared, unproven
@@ -56,22 +56,38 @@ _BLOCK_2 = (
     Config(TILE=16384, num_warps=16),  # at most 2048 B shared, unproven
 )
 _BLOCK_3 = (
-    Config(TILE=4096, num_warps=4),  # 16 B shared, 46 registers
-    Config(TILE=4096, num_warps=8),  # 32 B shared, 31 registers
-    Config(TILE=8192, num_warps=8),  # 32 B shared, 47 registers
-    Config(TILE=16384, num_warps=8),  # 32 B shared, 79 registers
-    Config(TILE=32768, num_warps=32),  # 128 B shared, 48 registers
-    Config(TILE=8192, num_warps=4, spills=True),  # 16 B shared, 72 registers, 20 B spilled
+    Config(TILE=4096, num_warps=4, registers=48),  # 16 B shared
+    Config(TILE=4096, num_warps=8, registers=32),  # 32 B shared
+    Config(TILE=8192, num_warps=4, registers=80),  # 16 B shared
+    Config(TILE=8192, num_warps=8, registers=48),  # 32 B shared
+    Config(TILE=16384, num_warps=8, registers=80),  # 32 B shared
+    Config(TILE=32768, num_warps=32, registers=63),  # 128 B shared
 )
 _BLOCK_4 = (
-    Config(TILE=512, num_warps=1),  # 0 B shared, 64 registers
-    Config(TILE=1024, num_warps=1),  # 0 B shared, 122 registers
-    Config(TILE=4096, num_warps=8),  # 512 B shared, 80 registers
-    Config(TILE=4096, num_warps=2, spills=True),  # 512 B shared, 254 registers, 32 B spilled
-    Config(TILE=8192, num_warps=4, spills=True),  # 1024 B shared, 255 registers, 116 B spilled
-    Config(TILE=16384, num_warps=16, spills=True),  # 2048 B shared, 128 registers, 84 B spilled
+    Config(TILE=4096, num_warps=4, registers=46),  # 16 B shared
+    Config(TILE=4096, num_warps=8, registers=31),  # 32 B shared
+    Config(TILE=8192, num_warps=8, registers=47),  # 32 B shared
+    Config(TILE=16384, num_warps=8, registers=79),  # 32 B shared
+    Config(TILE=32768, num_warps=32, registers=48),  # 128 B shared
+    Config(TILE=8192, num_warps=4, registers=72, spills=True),  # 16 B shared, 20 B spilled
 )
 _BLOCK_5 = (
+    Config(TILE=4096, num_warps=4, registers=56),  # 16 B shared
+    Config(TILE=4096, num_warps=8, registers=31),  # 32 B shared
+    Config(TILE=8192, num_warps=4, registers=128),  # 16 B shared
+    Config(TILE=8192, num_warps=8, registers=62),  # 32 B shared
+    Config(TILE=16384, num_warps=8, registers=128),  # 32 B shared
+    Config(TILE=32768, num_warps=32, registers=62),  # 128 B shared
+)
+_BLOCK_6 = (
+    Config(TILE=512, num_warps=1, registers=64),  # 0 B shared
+    Config(TILE=1024, num_warps=1, registers=122),  # 0 B shared
+    Config(TILE=4096, num_warps=8, registers=80),  # 512 B shared
+    Config(TILE=4096, num_warps=2, registers=254, spills=True),  # 512 B shared, 32 B spilled
+    Config(TILE=8192, num_warps=4, registers=255, spills=True),  # 1024 B shared, 116 B spilled
+    Config(TILE=16384, num_warps=16, registers=128, spills=True),  # 2048 B shared, 84 B spilled
+)
+_BLOCK_7 = (
     Config(TILE=4096, num_warps=1),  # at most 256 B shared, unproven
     Config(TILE=4096, num_warps=4),  # at most 256 B shared, unproven
     Config(TILE=4096, num_warps=8),  # at most 256 B shared, unproven
@@ -81,39 +97,64 @@ _BLOCK_5 = (
 )
 #: Whole rows in registers, TILE elements to a program; by architecture class and element size in bytes.
 BLOCK_CONFIGS = by_class(
-    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 4), _BLOCK_1),
-    (("sm_80", "sm_100", "sm_89", "sm_86", "sm_120"), (2,), _BLOCK_1),
+    (("sm_80", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2, 4), _BLOCK_1),
     (("sm_80", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _BLOCK_2),
-    (("sm_90",), (2,), _BLOCK_3),
-    (("sm_90",), (8,), _BLOCK_4),
-    (("gfx90a", "gfx942", "gfx950"), (1, 2, 4, 8), _BLOCK_5),
+    (("sm_90",), (1,), _BLOCK_3),
+    (("sm_90",), (2,), _BLOCK_4),
+    (("sm_90",), (4,), _BLOCK_5),
+    (("sm_90",), (8,), _BLOCK_6),
+    (("gfx90a", "gfx942", "gfx950"), (1, 2, 4, 8), _BLOCK_7),
 )
 
 _LOOP_1 = (
-    Config(TILE=2048, num_warps=4),  # 16 B shared, 40 registers on sm_90, else unproven
-    Config(TILE=2048, num_warps=8),  # 32 B shared, 32 registers on sm_90, else unproven
-    Config(TILE=8192, num_warps=4),  # 16 B shared, 91 registers on sm_90, else unproven
-    Config(TILE=8192, num_warps=16),  # 64 B shared, 36 registers on sm_90, else unproven
-    Config(TILE=16384, num_warps=8),  # 32 B shared, 98 registers on sm_90, else unproven
-    Config(TILE=32768, num_warps=32),  # 128 B shared, 49 registers on sm_90, else unproven
+    Config(TILE=2048, num_warps=4),  # at most 2048 B shared, unproven
+    Config(TILE=2048, num_warps=8),  # at most 2048 B shared, unproven
+    Config(TILE=8192, num_warps=4),  # at most 8192 B shared, unproven
+    Config(TILE=8192, num_warps=16),  # at most 8192 B shared, unproven
+    Config(TILE=16384, num_warps=8),  # at most 16384 B shared, unproven
+    Config(TILE=32768, num_warps=32),  # at most 32768 B shared, unproven
 )
 _LOOP_2 = (
-    Config(TILE=2048, num_warps=4),  # 32 B shared, 48 registers on sm_90, else unproven
-    Config(TILE=2048, num_warps=8),  # 64 B shared, 40 registers on sm_90, else unproven
-    Config(TILE=2048, num_warps=16),  # 128 B shared, 32 registers on sm_90, else unproven
-    Config(TILE=2048, num_warps=32),  # 256 B shared, 32 registers on sm_90, else unproven
-    Config(TILE=8192, num_warps=16),  # 128 B shared, 56 registers on sm_90, else unproven
-    Config(TILE=16384, num_warps=32),  # 256 B shared, 48 registers on sm_90, else unproven
+    Config(TILE=2048, num_warps=4),  # at most 8192 B shared, unproven
+    Config(TILE=2048, num_warps=8),  # at most 8192 B shared, unproven
+    Config(TILE=2048, num_warps=16),  # at most 8192 B shared, unproven
+    Config(TILE=8192, num_warps=4),  # at most 32768 B shared, unproven
+    Config(TILE=8192, num_warps=32),  # at most 32768 B shared, unproven
+    Config(TILE=16384, num_warps=32),  # at most 65536 B shared, unproven
 )
 _LOOP_3 = (
-    Config(TILE=2048, num_warps=4),  # 16 B shared, 32 registers
-    Config(TILE=2048, num_warps=8),  # 32 B shared, 30 registers
-    Config(TILE=8192, num_warps=4),  # 16 B shared, 48 registers
-    Config(TILE=8192, num_warps=16),  # 64 B shared, 32 registers
-    Config(TILE=32768, num_warps=32),  # 128 B shared, 32 registers
-    Config(TILE=16384, num_warps=8, spills=True),  # 32 B shared, 59 registers, 16 B spilled
+    Config(TILE=2048, num_warps=4, registers=31),  # 16 B shared
+    Config(TILE=2048, num_warps=8, registers=27),  # 32 B shared
+    Config(TILE=8192, num_warps=4, registers=32),  # 16 B shared
+    Config(TILE=8192, num_warps=16, registers=31),  # 64 B shared
+    Config(TILE=16384, num_warps=8, registers=32),  # 32 B shared
+    Config(TILE=32768, num_warps=32, registers=32),  # 128 B shared
 )
 _LOOP_4 = (
+    Config(TILE=2048, num_warps=4, registers=31),  # 16 B shared, 32 registers
+    Config(TILE=2048, num_warps=8, registers=30),  # 32 B shared
+    Config(TILE=8192, num_warps=4, registers=48),  # 16 B shared
+    Config(TILE=8192, num_warps=16, registers=32),  # 64 B shared
+    Config(TILE=32768, num_warps=32, registers=32),  # 128 B shared
+    Config(TILE=16384, num_warps=8, registers=59, spills=True),  # 32 B shared, 16 B spilled
+)
+_LOOP_5 = (
+    Config(TILE=2048, num_warps=4, registers=40),  # 16 B shared
+    Config(TILE=2048, num_warps=8, registers=32),  # 32 B shared
+    Config(TILE=8192, num_warps=4, registers=91),  # 16 B shared
+    Config(TILE=8192, num_warps=16, registers=36),  # 64 B shared
+    Config(TILE=16384, num_warps=8, registers=98),  # 32 B shared
+    Config(TILE=32768, num_warps=32, registers=49),  # 128 B shared
+)
+_LOOP_6 = (
+    Config(TILE=2048, num_warps=4, registers=48),  # 32 B shared
+    Config(TILE=2048, num_warps=8, registers=40),  # 64 B shared
+    Config(TILE=2048, num_warps=16, registers=32),  # 128 B shared
+    Config(TILE=8192, num_warps=4, registers=162),  # 32 B shared
+    Config(TILE=8192, num_warps=32, registers=32),  # 256 B shared
+    Config(TILE=16384, num_warps=32, registers=48),  # 256 B shared
+)
+_LOOP_7 = (
     Config(TILE=2048, num_warps=4),  # at most 8192 B shared, unproven
     Config(TILE=8192, num_warps=4),  # at most 32768 B shared, unproven
     Config(TILE=8192, num_warps=8),  # at most 32768 B shared, unproven
@@ -121,7 +162,7 @@ _LOOP_4 = (
     Config(TILE=32768, num_warps=8),  # at most 131072 B shared, unproven
     Config(TILE=32768, num_warps=16),  # at most 131072 B shared, unproven
 )
-_LOOP_5 = (
+_LOOP_8 = (
     Config(TILE=2048, num_warps=4),  # at most 8192 B shared, unproven
     Config(TILE=2048, num_warps=8),  # at most 8192 B shared, unproven
     Config(TILE=2048, num_warps=16),  # at most 8192 B shared, unproven
@@ -129,24 +170,26 @@ _LOOP_5 = (
     Config(TILE=8192, num_warps=8),  # at most 32768 B shared, unproven
     Config(TILE=16384, num_warps=16),  # at most 65536 B shared, unproven
 )
-_LOOP_6 = (
+_LOOP_9 = (
     Config(TILE=2048, num_warps=4),  # at most 8192 B shared, unproven
     Config(TILE=2048, num_warps=8),  # at most 8192 B shared, unproven
     Config(TILE=4096, num_warps=4),  # at most 16384 B shared, unproven
-    Config(TILE=8192, num_warps=4),  # at most 32768 B shared, unproven
+    Config(TILE=8192, num_warps=8),  # at most 32768 B shared, unproven
     Config(TILE=16384, num_warps=8),  # at most 65536 B shared, unproven
     Config(TILE=16384, num_warps=16),  # at most 65536 B shared, unproven
 )
 #: Sweeps over one row, TILE elements at a time; by architecture class and element size in bytes.
 LOOP_CONFIGS = by_class(
-    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 4), _LOOP_1),
-    (("sm_80", "sm_100", "sm_89", "sm_86", "sm_120"), (2,), _LOOP_1),
-    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _LOOP_2),
-    (("sm_90",), (2,), _LOOP_3),
-    (("gfx90a", "gfx942", "gfx950"), (1, 2, 4), _LOOP_4),
-    (("gfx950",), (8,), _LOOP_4),
-    (("gfx90a",), (8,), _LOOP_5),
-    (("gfx942",), (8,), _LOOP_6),
+    (("sm_80", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2, 4), _LOOP_1),
+    (("sm_80", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _LOOP_2),
+    (("sm_90",), (1,), _LOOP_3),
+    (("sm_90",), (2,), _LOOP_4),
+    (("sm_90",), (4,), _LOOP_5),
+    (("sm_90",), (8,), _LOOP_6),
+    (("gfx90a", "gfx942", "gfx950"), (1, 2, 4), _LOOP_7),
+    (("gfx950",), (8,), _LOOP_7),
+    (("gfx90a",), (8,), _LOOP_8),
+    (("gfx942",), (8,), _LOOP_9),
 )
 
 
@@ -386,7 +429,7 @@ def _plan(call: Call) -> Launch:
 
     def loop_time(config: Config) -> float:
         work = Work(
-            reads=1, writes=1, flops=3.25, rereads=1, joins=1, passes=2, held=0.65, held_wide=0.8125
+            reads=1, writes=1, flops=3.25, rereads=1, joins=1, passes=2, held=0.6, held_wide=0.75
         )
         return loop_cost(config, call.target, work, call.element_size, rows.total, columns)
 
@@ -401,8 +444,8 @@ def _plan(call: Call) -> Launch:
             rereads=1,
             joins=1,
             passes=2,
-            held=0.65,
-            held_wide=0.8125,
+            held=0.6,
+            held_wide=0.75,
         )
         return split_cost(config, call.target, work, call.element_size, rows.total, columns)
 

@@ -1,6 +1,6 @@
 """Normalise each row to mean 0 and variance 1 (Ba et al., arXiv:1607.06450).
 
-Built by tilegen 0.1.0 from specs/layernorm.py (spec 93853039, templates 89460f89).
+Built by tilegen 0.1.0 from specs/layernorm.py (spec 93853039, templates dfa26a98).
 Rebuild with `tilegen build`; edits are overwritten.
 
 Traffic: 2*M*N*e + N*e bytes (e: bytes of an element)
@@ -45,12 +45,12 @@ from ._runtime import (
 )
 
 _BLOCK_1 = (
-    Config(TILE=512, num_warps=1),  # 512 B shared, 64 registers on sm_90, else unproven
-    Config(TILE=1024, num_warps=1),  # 512 B shared, 72 registers on sm_90, else unproven
-    Config(TILE=4096, num_warps=2),  # 2048 B shared, 226 registers on sm_90, else unproven
-    Config(TILE=4096, num_warps=8),  # 64 B shared, 64 registers on sm_90, else unproven
-    Config(TILE=8192, num_warps=4),  # 8192 B shared, 128 registers on sm_90, else unproven
-    Config(TILE=16384, num_warps=16),  # 128 B shared, 76 registers on sm_90, else unproven
+    Config(TILE=512, num_warps=1),  # at most 2048 B shared, unproven
+    Config(TILE=1024, num_warps=1),  # at most 4096 B shared, unproven
+    Config(TILE=4096, num_warps=2),  # at most 16384 B shared, unproven
+    Config(TILE=4096, num_warps=8),  # at most 16384 B shared, unproven
+    Config(TILE=8192, num_warps=4),  # at most 32768 B shared, unproven
+    Config(TILE=16384, num_warps=16),  # at most 65536 B shared, unproven
 )
 _BLOCK_2 = (
     Config(TILE=512, num_warps=1),  # at most 2048 B shared, unproven
@@ -61,14 +61,38 @@ _BLOCK_2 = (
     Config(TILE=8192, num_warps=8),  # at most 32768 B shared, unproven
 )
 _BLOCK_3 = (
-    Config(TILE=512, num_warps=1),  # 0 B shared, 127 registers
-    Config(TILE=1024, num_warps=1),  # 0 B shared, 227 registers
-    Config(TILE=4096, num_warps=4),  # 4096 B shared, 254 registers
-    Config(TILE=4096, num_warps=8),  # 1024 B shared, 152 registers
-    Config(TILE=8192, num_warps=8),  # 2048 B shared, 254 registers
-    Config(TILE=512, num_warps=2, spills=True),  # 128 B shared, 80 registers, 8 B spilled
+    Config(TILE=512, num_warps=1, registers=51),  # 512 B shared
+    Config(TILE=1024, num_warps=1, registers=64),  # 512 B shared
+    Config(TILE=4096, num_warps=2, registers=128),  # 2048 B shared
+    Config(TILE=4096, num_warps=8, registers=40),  # 64 B shared
+    Config(TILE=8192, num_warps=4, registers=127),  # 8192 B shared
+    Config(TILE=16384, num_warps=16, registers=64),  # 128 B shared
 )
 _BLOCK_4 = (
+    Config(TILE=512, num_warps=1, registers=59),  # 0 B shared
+    Config(TILE=1024, num_warps=1, registers=72),  # 0 B shared
+    Config(TILE=4096, num_warps=2, registers=167),  # 1024 B shared
+    Config(TILE=4096, num_warps=8, registers=47),  # 64 B shared
+    Config(TILE=8192, num_warps=4, registers=111),  # 4096 B shared
+    Config(TILE=16384, num_warps=16, registers=76),  # 128 B shared
+)
+_BLOCK_5 = (
+    Config(TILE=512, num_warps=1, registers=64),  # 0 B shared
+    Config(TILE=1024, num_warps=1, registers=68),  # 0 B shared
+    Config(TILE=4096, num_warps=2, registers=226),  # 2048 B shared
+    Config(TILE=4096, num_warps=8, registers=64),  # 64 B shared
+    Config(TILE=8192, num_warps=4, registers=128),  # 2048 B shared
+    Config(TILE=16384, num_warps=16, registers=66),  # 128 B shared
+)
+_BLOCK_6 = (
+    Config(TILE=512, num_warps=1, registers=127),  # 0 B shared
+    Config(TILE=1024, num_warps=1, registers=227),  # 0 B shared
+    Config(TILE=4096, num_warps=4, registers=254),  # 4096 B shared
+    Config(TILE=4096, num_warps=8, registers=152),  # 1024 B shared
+    Config(TILE=8192, num_warps=8, registers=254),  # 2048 B shared
+    Config(TILE=512, num_warps=2, registers=80, spills=True),  # 128 B shared, 8 B spilled
+)
+_BLOCK_7 = (
     Config(TILE=4096, num_warps=1),  # at most 8192 B shared, unproven
     Config(TILE=4096, num_warps=4),  # at most 8192 B shared, unproven
     Config(TILE=4096, num_warps=8),  # at most 8192 B shared, unproven
@@ -78,20 +102,23 @@ _BLOCK_4 = (
 )
 #: Whole rows in registers, TILE elements to a program; by architecture class and element size in bytes.
 BLOCK_CONFIGS = by_class(
-    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2, 4), _BLOCK_1),
+    (("sm_80", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2, 4), _BLOCK_1),
     (("gfx90a", "gfx942", "gfx950"), (8,), _BLOCK_1),
     (("sm_80", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _BLOCK_2),
-    (("sm_90",), (8,), _BLOCK_3),
-    (("gfx90a", "gfx942", "gfx950"), (1, 2, 4), _BLOCK_4),
+    (("sm_90",), (1,), _BLOCK_3),
+    (("sm_90",), (2,), _BLOCK_4),
+    (("sm_90",), (4,), _BLOCK_5),
+    (("sm_90",), (8,), _BLOCK_6),
+    (("gfx90a", "gfx942", "gfx950"), (1, 2, 4), _BLOCK_7),
 )
 
 _LOOP_1 = (
-    Config(TILE=2048, num_warps=4),  # 48 B shared, 44 registers on sm_90, else unproven
-    Config(TILE=2048, num_warps=8),  # 4096 B shared, 34 registers on sm_90, else unproven
-    Config(TILE=4096, num_warps=4),  # 48 B shared, 68 registers on sm_90, else unproven
-    Config(TILE=8192, num_warps=4),  # 48 B shared, 102 registers on sm_90, else unproven
-    Config(TILE=16384, num_warps=8),  # 96 B shared, 102 registers on sm_90, else unproven
-    Config(TILE=32768, num_warps=32),  # 384 B shared, 64 registers on sm_90, else unproven
+    Config(TILE=2048, num_warps=4),  # at most 2048 B shared, unproven
+    Config(TILE=2048, num_warps=8),  # at most 2048 B shared, unproven
+    Config(TILE=8192, num_warps=4),  # at most 8192 B shared, unproven
+    Config(TILE=8192, num_warps=8),  # at most 8192 B shared, unproven
+    Config(TILE=16384, num_warps=8),  # at most 16384 B shared, unproven
+    Config(TILE=32768, num_warps=32),  # at most 32768 B shared, unproven
 )
 _LOOP_2 = (
     Config(TILE=2048, num_warps=4),  # at most 8192 B shared, unproven
@@ -102,14 +129,38 @@ _LOOP_2 = (
     Config(TILE=16384, num_warps=32),  # at most 65536 B shared, unproven
 )
 _LOOP_3 = (
-    Config(TILE=2048, num_warps=4),  # 96 B shared, 80 registers
-    Config(TILE=2048, num_warps=8),  # 192 B shared, 58 registers
-    Config(TILE=8192, num_warps=4),  # 96 B shared, 168 registers
-    Config(TILE=8192, num_warps=8),  # 192 B shared, 128 registers
-    Config(TILE=16384, num_warps=16),  # 384 B shared, 110 registers
-    Config(TILE=16384, num_warps=32, spills=True),  # 768 B shared, 64 registers, 104 B spilled
+    Config(TILE=2048, num_warps=4, registers=32),  # 48 B shared
+    Config(TILE=2048, num_warps=8, registers=29),  # 4096 B shared, 33 registers
+    Config(TILE=8192, num_warps=4, registers=56),  # 48 B shared
+    Config(TILE=8192, num_warps=8, registers=32),  # 96 B shared, 38 registers
+    Config(TILE=16384, num_warps=8, registers=46),  # 96 B shared, 48 registers
+    Config(TILE=32768, num_warps=32, registers=35),  # 384 B shared, 38 registers
 )
 _LOOP_4 = (
+    Config(TILE=2048, num_warps=4, registers=32),  # 48 B shared
+    Config(TILE=2048, num_warps=8, registers=32),  # 96 B shared
+    Config(TILE=8192, num_warps=4, registers=80),  # 48 B shared, 96 registers
+    Config(TILE=8192, num_warps=8, registers=57),  # 96 B shared, 60 registers
+    Config(TILE=16384, num_warps=8, registers=93),  # 96 B shared, 100 registers
+    Config(TILE=32768, num_warps=32, registers=62),  # 384 B shared
+)
+_LOOP_5 = (
+    Config(TILE=2048, num_warps=4, registers=44),  # 48 B shared
+    Config(TILE=2048, num_warps=8, registers=34),  # 96 B shared
+    Config(TILE=8192, num_warps=4, registers=100),  # 48 B shared, 102 registers
+    Config(TILE=8192, num_warps=8, registers=64),  # 96 B shared
+    Config(TILE=16384, num_warps=8, registers=102),  # 96 B shared
+    Config(TILE=32768, num_warps=32, registers=64),  # 384 B shared
+)
+_LOOP_6 = (
+    Config(TILE=2048, num_warps=4, registers=80),  # 96 B shared
+    Config(TILE=2048, num_warps=8, registers=58),  # 192 B shared
+    Config(TILE=8192, num_warps=4, registers=168),  # 96 B shared
+    Config(TILE=8192, num_warps=8, registers=128),  # 192 B shared
+    Config(TILE=16384, num_warps=16, registers=100),  # 384 B shared, 110 registers
+    Config(TILE=16384, num_warps=32, registers=64, spills=True),  # 768 B shared, 104 B spilled
+)
+_LOOP_7 = (
     Config(TILE=2048, num_warps=4),  # at most 8192 B shared, unproven
     Config(TILE=8192, num_warps=4),  # at most 32768 B shared, unproven
     Config(TILE=8192, num_warps=8),  # at most 32768 B shared, unproven
@@ -117,7 +168,7 @@ _LOOP_4 = (
     Config(TILE=32768, num_warps=8),  # at most 131072 B shared, unproven
     Config(TILE=32768, num_warps=16),  # at most 131072 B shared, unproven
 )
-_LOOP_5 = (
+_LOOP_8 = (
     Config(TILE=2048, num_warps=4),  # at most 8192 B shared, unproven
     Config(TILE=2048, num_warps=8),  # at most 8192 B shared, unproven
     Config(TILE=2048, num_warps=16),  # at most 8192 B shared, unproven
@@ -125,7 +176,7 @@ _LOOP_5 = (
     Config(TILE=8192, num_warps=8),  # at most 32768 B shared, unproven
     Config(TILE=16384, num_warps=16),  # at most 65536 B shared, unproven
 )
-_LOOP_6 = (
+_LOOP_9 = (
     Config(TILE=2048, num_warps=4),  # at most 8192 B shared, unproven
     Config(TILE=2048, num_warps=8),  # at most 8192 B shared, unproven
     Config(TILE=4096, num_warps=4),  # at most 16384 B shared, unproven
@@ -135,13 +186,16 @@ _LOOP_6 = (
 )
 #: Sweeps over one row, TILE elements at a time; by architecture class and element size in bytes.
 LOOP_CONFIGS = by_class(
-    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2, 4), _LOOP_1),
+    (("sm_80", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2, 4), _LOOP_1),
     (("sm_80", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _LOOP_2),
-    (("sm_90",), (8,), _LOOP_3),
-    (("gfx90a", "gfx942", "gfx950"), (1, 2, 4), _LOOP_4),
-    (("gfx950",), (8,), _LOOP_4),
-    (("gfx90a",), (8,), _LOOP_5),
-    (("gfx942",), (8,), _LOOP_6),
+    (("sm_90",), (1,), _LOOP_3),
+    (("sm_90",), (2,), _LOOP_4),
+    (("sm_90",), (4,), _LOOP_5),
+    (("sm_90",), (8,), _LOOP_6),
+    (("gfx90a", "gfx942", "gfx950"), (1, 2, 4), _LOOP_7),
+    (("gfx950",), (8,), _LOOP_7),
+    (("gfx90a",), (8,), _LOOP_8),
+    (("gfx942",), (8,), _LOOP_9),
 )
 
 
@@ -717,7 +771,7 @@ def _plan(call: Call) -> Launch:
 
     def loop_time(config: Config) -> float:
         work = Work(
-            reads=1, writes=1, flops=6.75, rereads=1, joins=2, passes=2, held=0.65, held_wide=1.3
+            reads=1, writes=1, flops=6.75, rereads=1, joins=2, passes=2, held=0.6, held_wide=1.2
         )
         return loop_cost(config, call.target, work, call.element_size, rows.total, columns)
 
@@ -725,7 +779,7 @@ def _plan(call: Call) -> Launch:
 
     def split_time(config: Config) -> float:
         work = Work(
-            reads=1, writes=1, flops=7.625, rereads=1, joins=3, passes=2, held=0.65, held_wide=1.3
+            reads=1, writes=1, flops=7.625, rereads=1, joins=3, passes=2, held=0.6, held_wide=1.2
         )
         return split_cost(config, call.target, work, call.element_size, rows.total, columns)
 
@@ -859,7 +913,7 @@ def _plan_bias(call: Call) -> Launch:
 
     def loop_time(config: Config) -> float:
         work = Work(
-            reads=1, writes=1, flops=7.75, rereads=1, joins=2, passes=2, held=1.3, held_wide=1.3
+            reads=1, writes=1, flops=7.75, rereads=1, joins=2, passes=2, held=1.2, held_wide=1.2
         )
         return loop_cost(config, call.target, work, call.element_size, rows.total, columns)
 
@@ -867,7 +921,7 @@ def _plan_bias(call: Call) -> Launch:
 
     def split_time(config: Config) -> float:
         work = Work(
-            reads=1, writes=1, flops=8.625, rereads=1, joins=3, passes=2, held=1.3, held_wide=1.3
+            reads=1, writes=1, flops=8.625, rereads=1, joins=3, passes=2, held=1.2, held_wide=1.2
         )
         return split_cost(config, call.target, work, call.element_size, rows.total, columns)
 

@@ -1,6 +1,6 @@
 """Logarithm of the softmax of each row, without forming the softmax.
 
-Built by tilegen 0.1.0 from specs/log_softmax.py (spec 1e6c8026, templates 89460f89).
+Built by tilegen 0.1.0 from specs/log_softmax.py (spec 1e6c8026, templates dfa26a98).
 Rebuild with `tilegen build`; edits are overwritten.
 
 Traffic: 2*M*N*e bytes (e: bytes of an element)
@@ -42,12 +42,12 @@ from ._runtime import (
 )
 
 _BLOCK_1 = (
-    Config(TILE=4096, num_warps=4),  # 16 B shared, 56 registers on sm_90, else unproven
-    Config(TILE=4096, num_warps=8),  # 32 B shared, 32 registers on sm_90, else unproven
-    Config(TILE=8192, num_warps=4),  # 16 B shared, 128 registers on sm_90, else unproven
-    Config(TILE=8192, num_warps=8),  # 32 B shared, 57 registers on sm_90, else unproven
-    Config(TILE=16384, num_warps=8),  # 32 B shared, 128 registers on sm_90, else unproven
-    Config(TILE=32768, num_warps=16),  # 64 B shared, 127 registers on sm_90, else unproven
+    Config(TILE=4096, num_warps=4),  # at most 256 B shared, unproven
+    Config(TILE=4096, num_warps=8),  # at most 256 B shared, unproven
+    Config(TILE=8192, num_warps=4),  # at most 512 B shared, unproven
+    Config(TILE=8192, num_warps=8),  # at most 512 B shared, unproven
+    Config(TILE=16384, num_warps=8),  # at most 1024 B shared, unproven
+    Config(TILE=32768, num_warps=16),  # at most 2048 B shared, unproven
 )
 _BLOCK_2 = (
     Config(TILE=512, num_warps=1),  # at most 64 B shared, unproven
@@ -58,40 +58,67 @@ _BLOCK_2 = (
     Config(TILE=16384, num_warps=16),  # at most 2048 B shared, unproven
 )
 _BLOCK_3 = (
-    Config(TILE=512, num_warps=1),  # 0 B shared, 78 registers
-    Config(TILE=1024, num_warps=1),  # 0 B shared, 160 registers
-    Config(TILE=4096, num_warps=8),  # 512 B shared, 117 registers
-    Config(TILE=4096, num_warps=2, spills=True),  # 512 B shared, 255 registers, 168 B spilled
-    Config(TILE=8192, num_warps=4, spills=True),  # 1024 B shared, 255 registers, 312 B spilled
-    Config(TILE=16384, num_warps=16, spills=True),  # 2048 B shared, 128 registers, 248 B spilled
+    Config(TILE=4096, num_warps=4, registers=48),  # 16 B shared
+    Config(TILE=4096, num_warps=8, registers=32),  # 32 B shared
+    Config(TILE=8192, num_warps=4, registers=80),  # 16 B shared
+    Config(TILE=8192, num_warps=8, registers=48),  # 32 B shared
+    Config(TILE=16384, num_warps=8, registers=80),  # 32 B shared
+    Config(TILE=32768, num_warps=16, registers=93),  # 64 B shared
+)
+_BLOCK_4 = (
+    Config(TILE=4096, num_warps=4, registers=48),  # 16 B shared
+    Config(TILE=4096, num_warps=8, registers=32),  # 32 B shared
+    Config(TILE=8192, num_warps=4, registers=80),  # 16 B shared
+    Config(TILE=8192, num_warps=8, registers=48),  # 32 B shared
+    Config(TILE=16384, num_warps=8, registers=80),  # 32 B shared
+    Config(TILE=32768, num_warps=16, registers=92),  # 64 B shared
+)
+_BLOCK_5 = (
+    Config(TILE=4096, num_warps=4, registers=56),  # 16 B shared
+    Config(TILE=4096, num_warps=8, registers=32),  # 32 B shared
+    Config(TILE=8192, num_warps=4, registers=128),  # 16 B shared
+    Config(TILE=8192, num_warps=8, registers=57),  # 32 B shared
+    Config(TILE=16384, num_warps=8, registers=128),  # 32 B shared
+    Config(TILE=32768, num_warps=16, registers=127),  # 64 B shared
+)
+_BLOCK_6 = (
+    Config(TILE=512, num_warps=1, registers=78),  # 0 B shared
+    Config(TILE=1024, num_warps=1, registers=160),  # 0 B shared
+    Config(TILE=4096, num_warps=8, registers=117),  # 512 B shared
+    Config(TILE=4096, num_warps=2, registers=255, spills=True),  # 512 B shared, 168 B spilled
+    Config(TILE=8192, num_warps=4, registers=255, spills=True),  # 1024 B shared, 312 B spilled
+    Config(TILE=16384, num_warps=16, registers=128, spills=True),  # 2048 B shared, 248 B spilled
 )
 #: Whole rows in registers, TILE elements to a program; by architecture class and element size in bytes.
 BLOCK_CONFIGS = by_class(
     (
-        ("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120", "gfx90a", "gfx942", "gfx950"),
+        ("sm_80", "sm_100", "sm_89", "sm_86", "sm_120", "gfx90a", "gfx942", "gfx950"),
         (1, 2, 4),
         _BLOCK_1,
     ),
     (("gfx90a", "gfx942", "gfx950"), (8,), _BLOCK_1),
     (("sm_80", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _BLOCK_2),
-    (("sm_90",), (8,), _BLOCK_3),
+    (("sm_90",), (1,), _BLOCK_3),
+    (("sm_90",), (2,), _BLOCK_4),
+    (("sm_90",), (4,), _BLOCK_5),
+    (("sm_90",), (8,), _BLOCK_6),
 )
 
 _LOOP_1 = (
-    Config(TILE=2048, num_warps=4),  # 16 B shared, 32 registers on sm_90, else unproven
-    Config(TILE=8192, num_warps=4),  # 16 B shared, 95 registers on sm_90, else unproven
-    Config(TILE=8192, num_warps=8),  # 32 B shared, 55 registers on sm_90, else unproven
-    Config(TILE=8192, num_warps=16),  # 64 B shared, 40 registers on sm_90, else unproven
-    Config(TILE=16384, num_warps=8),  # 32 B shared, 98 registers on sm_90, else unproven
-    Config(TILE=32768, num_warps=32),  # 128 B shared, 55 registers on sm_90, else unproven
+    Config(TILE=2048, num_warps=4),  # at most 1024 B shared, unproven
+    Config(TILE=8192, num_warps=4),  # at most 4096 B shared, unproven
+    Config(TILE=8192, num_warps=8),  # at most 4096 B shared, unproven
+    Config(TILE=8192, num_warps=16),  # at most 4096 B shared, unproven
+    Config(TILE=16384, num_warps=8),  # at most 8192 B shared, unproven
+    Config(TILE=32768, num_warps=32),  # at most 16384 B shared, unproven
 )
 _LOOP_2 = (
-    Config(TILE=2048, num_warps=4),  # 16 B shared, 39 registers on sm_90, else unproven
-    Config(TILE=2048, num_warps=8),  # 32 B shared, 32 registers on sm_90, else unproven
-    Config(TILE=2048, num_warps=16),  # 64 B shared, 32 registers on sm_90, else unproven
-    Config(TILE=8192, num_warps=4),  # 16 B shared, 186 registers on sm_90, else unproven
-    Config(TILE=8192, num_warps=8),  # 32 B shared, 80 registers on sm_90, else unproven
-    Config(TILE=16384, num_warps=32),  # 128 B shared, 46 registers on sm_90, else unproven
+    Config(TILE=2048, num_warps=4),  # at most 2048 B shared, unproven
+    Config(TILE=2048, num_warps=8),  # at most 2048 B shared, unproven
+    Config(TILE=2048, num_warps=16),  # at most 2048 B shared, unproven
+    Config(TILE=8192, num_warps=4),  # at most 8192 B shared, unproven
+    Config(TILE=8192, num_warps=8),  # at most 8192 B shared, unproven
+    Config(TILE=16384, num_warps=32),  # at most 16384 B shared, unproven
 )
 _LOOP_3 = (
     Config(TILE=2048, num_warps=4),  # at most 8192 B shared, unproven
@@ -102,14 +129,38 @@ _LOOP_3 = (
     Config(TILE=8192, num_warps=32),  # at most 32768 B shared, unproven
 )
 _LOOP_4 = (
-    Config(TILE=2048, num_warps=4),  # 32 B shared, 164 registers
-    Config(TILE=2048, num_warps=8),  # 64 B shared, 118 registers
-    Config(TILE=2048, num_warps=16),  # 128 B shared, 54 registers
-    Config(TILE=4096, num_warps=8),  # 64 B shared, 240 registers
-    Config(TILE=4096, num_warps=16),  # 128 B shared, 120 registers
-    Config(TILE=8192, num_warps=32, spills=True),  # 256 B shared, 64 registers, 280 B spilled
+    Config(TILE=2048, num_warps=4, registers=32),  # 16 B shared
+    Config(TILE=8192, num_warps=4, registers=95),  # 16 B shared
+    Config(TILE=8192, num_warps=8, registers=55),  # 32 B shared
+    Config(TILE=8192, num_warps=16, registers=40),  # 64 B shared
+    Config(TILE=16384, num_warps=8, registers=98),  # 32 B shared
+    Config(TILE=32768, num_warps=32, registers=55),  # 128 B shared
 )
 _LOOP_5 = (
+    Config(TILE=2048, num_warps=4, registers=32),  # 16 B shared
+    Config(TILE=8192, num_warps=4, registers=80),  # 16 B shared
+    Config(TILE=8192, num_warps=8, registers=48),  # 32 B shared
+    Config(TILE=8192, num_warps=16, registers=32),  # 64 B shared
+    Config(TILE=16384, num_warps=8, registers=80),  # 32 B shared
+    Config(TILE=32768, num_warps=32, registers=51),  # 128 B shared
+)
+_LOOP_6 = (
+    Config(TILE=2048, num_warps=4, registers=39),  # 16 B shared
+    Config(TILE=2048, num_warps=8, registers=32),  # 32 B shared
+    Config(TILE=2048, num_warps=16, registers=32),  # 64 B shared
+    Config(TILE=8192, num_warps=4, registers=186),  # 16 B shared
+    Config(TILE=8192, num_warps=8, registers=80),  # 32 B shared
+    Config(TILE=16384, num_warps=32, registers=46),  # 128 B shared
+)
+_LOOP_7 = (
+    Config(TILE=2048, num_warps=4, registers=164),  # 32 B shared
+    Config(TILE=2048, num_warps=8, registers=118),  # 64 B shared
+    Config(TILE=2048, num_warps=16, registers=54),  # 128 B shared
+    Config(TILE=4096, num_warps=8, registers=240),  # 64 B shared
+    Config(TILE=4096, num_warps=16, registers=120),  # 128 B shared
+    Config(TILE=8192, num_warps=32, registers=64, spills=True),  # 256 B shared, 280 B spilled
+)
+_LOOP_8 = (
     Config(TILE=8192, num_warps=4),  # at most 8192 B shared, unproven
     Config(TILE=8192, num_warps=8),  # at most 8192 B shared, unproven
     Config(TILE=8192, num_warps=16),  # at most 8192 B shared, unproven
@@ -117,7 +168,7 @@ _LOOP_5 = (
     Config(TILE=32768, num_warps=8),  # at most 32768 B shared, unproven
     Config(TILE=32768, num_warps=16),  # at most 32768 B shared, unproven
 )
-_LOOP_6 = (
+_LOOP_9 = (
     Config(TILE=2048, num_warps=4),  # at most 8192 B shared, unproven
     Config(TILE=2048, num_warps=8),  # at most 8192 B shared, unproven
     Config(TILE=4096, num_warps=16),  # at most 16384 B shared, unproven
@@ -127,12 +178,15 @@ _LOOP_6 = (
 )
 #: Sweeps over one row, TILE elements at a time; by architecture class and element size in bytes.
 LOOP_CONFIGS = by_class(
-    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2), _LOOP_1),
-    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (4,), _LOOP_2),
+    (("sm_80", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2), _LOOP_1),
+    (("sm_80", "sm_100", "sm_89", "sm_86", "sm_120"), (4,), _LOOP_2),
     (("sm_80", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _LOOP_3),
-    (("sm_90",), (8,), _LOOP_4),
-    (("gfx90a", "gfx942", "gfx950"), (1, 2, 4), _LOOP_5),
-    (("gfx90a", "gfx942", "gfx950"), (8,), _LOOP_6),
+    (("sm_90",), (1,), _LOOP_4),
+    (("sm_90",), (2,), _LOOP_5),
+    (("sm_90",), (4,), _LOOP_6),
+    (("sm_90",), (8,), _LOOP_7),
+    (("gfx90a", "gfx942", "gfx950"), (1, 2, 4), _LOOP_8),
+    (("gfx90a", "gfx942", "gfx950"), (8,), _LOOP_9),
 )
 
 
@@ -429,8 +483,8 @@ def _plan(call: Call) -> Launch:
             rereads=1,
             joins=2,
             passes=2,
-            held=0.65,
-            held_wide=0.975,
+            held=0.6,
+            held_wide=0.9,
         )
         return split_cost(config, call.target, work, call.element_size, rows.total, columns)
 

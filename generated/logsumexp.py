@@ -1,6 +1,6 @@
 """Natural logarithm of the sum of the exponentials of each row.
 
-Built by tilegen 0.1.0 from specs/logsumexp.py (spec 81e0b294, templates 89460f89).
+Built by tilegen 0.1.0 from specs/logsumexp.py (spec 81e0b294, templates dfa26a98).
 Rebuild with `tilegen build`; edits are overwritten.
 
 Traffic: M*N*e + 4*M bytes (e: bytes of an element)
@@ -42,22 +42,54 @@ from ._runtime import (
 )
 
 _BLOCK_1 = (
-    Config(TILE=2048, num_warps=1),  # 64 B shared, 76 registers on sm_90, else unproven
-    Config(TILE=4096, num_warps=2),  # 128 B shared, 78 registers on sm_90, else unproven
-    Config(TILE=4096, num_warps=4),  # 128 B shared, 46 registers on sm_90, else unproven
-    Config(TILE=8192, num_warps=4),  # 256 B shared, 78 registers on sm_90, else unproven
-    Config(TILE=16384, num_warps=8),  # 512 B shared, 79 registers on sm_90, else unproven
-    Config(TILE=32768, num_warps=16),  # 1024 B shared, 80 registers on sm_90, else unproven
+    Config(TILE=2048, num_warps=1),  # at most 128 B shared, unproven
+    Config(TILE=4096, num_warps=2),  # at most 256 B shared, unproven
+    Config(TILE=4096, num_warps=4),  # at most 256 B shared, unproven
+    Config(TILE=8192, num_warps=4),  # at most 512 B shared, unproven
+    Config(TILE=16384, num_warps=8),  # at most 1024 B shared, unproven
+    Config(TILE=32768, num_warps=16),  # at most 2048 B shared, unproven
 )
 _BLOCK_2 = (
-    Config(TILE=1024, num_warps=1),  # 64 B shared, 122 registers on sm_90, else unproven
-    Config(TILE=4096, num_warps=2),  # 512 B shared, 240 registers on sm_90, else unproven
-    Config(TILE=4096, num_warps=4),  # 512 B shared, 154 registers on sm_90, else unproven
-    Config(TILE=4096, num_warps=8),  # 512 B shared, 80 registers on sm_90, else unproven
-    Config(TILE=8192, num_warps=4),  # 1024 B shared, 255 registers on sm_90, else unproven
-    Config(TILE=16384, num_warps=16),  # 2048 B shared, 128 registers on sm_90, else unproven
+    Config(TILE=1024, num_warps=1),  # at most 128 B shared, unproven
+    Config(TILE=4096, num_warps=2),  # at most 512 B shared, unproven
+    Config(TILE=4096, num_warps=4),  # at most 512 B shared, unproven
+    Config(TILE=4096, num_warps=8),  # at most 512 B shared, unproven
+    Config(TILE=8192, num_warps=4),  # at most 1024 B shared, unproven
+    Config(TILE=16384, num_warps=16),  # at most 2048 B shared, unproven
 )
 _BLOCK_3 = (
+    Config(TILE=2048, num_warps=1, registers=76),  # 64 B shared
+    Config(TILE=4096, num_warps=2, registers=78),  # 128 B shared
+    Config(TILE=4096, num_warps=4, registers=45),  # 128 B shared
+    Config(TILE=8192, num_warps=4, registers=78),  # 256 B shared
+    Config(TILE=16384, num_warps=8, registers=78),  # 512 B shared
+    Config(TILE=32768, num_warps=16, registers=78),  # 1024 B shared
+)
+_BLOCK_4 = (
+    Config(TILE=2048, num_warps=1, registers=76),  # 64 B shared
+    Config(TILE=4096, num_warps=2, registers=77),  # 128 B shared
+    Config(TILE=4096, num_warps=4, registers=46),  # 128 B shared
+    Config(TILE=8192, num_warps=4, registers=78),  # 256 B shared
+    Config(TILE=16384, num_warps=8, registers=78),  # 512 B shared
+    Config(TILE=32768, num_warps=16, registers=78),  # 1024 B shared
+)
+_BLOCK_5 = (
+    Config(TILE=2048, num_warps=1, registers=72),  # 64 B shared
+    Config(TILE=4096, num_warps=2, registers=77),  # 128 B shared
+    Config(TILE=4096, num_warps=4, registers=45),  # 128 B shared
+    Config(TILE=8192, num_warps=4, registers=77),  # 256 B shared
+    Config(TILE=16384, num_warps=8, registers=79),  # 512 B shared
+    Config(TILE=32768, num_warps=16, registers=80),  # 1024 B shared
+)
+_BLOCK_6 = (
+    Config(TILE=1024, num_warps=1, registers=122),  # 64 B shared
+    Config(TILE=4096, num_warps=2, registers=240),  # 512 B shared
+    Config(TILE=4096, num_warps=4, registers=154),  # 512 B shared
+    Config(TILE=4096, num_warps=8, registers=80),  # 512 B shared
+    Config(TILE=8192, num_warps=4, registers=255),  # 1024 B shared
+    Config(TILE=16384, num_warps=16, registers=128),  # 2048 B shared
+)
+_BLOCK_7 = (
     Config(TILE=4096, num_warps=1),  # at most 16 B shared, unproven
     Config(TILE=4096, num_warps=2),  # at most 16 B shared, unproven
     Config(TILE=4096, num_warps=4),  # at most 16 B shared, unproven
@@ -67,24 +99,28 @@ _BLOCK_3 = (
 )
 #: Whole rows in registers, TILE elements to a program; by architecture class and element size in bytes.
 BLOCK_CONFIGS = by_class(
-    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (1,), _BLOCK_1),
+    (("sm_80", "sm_100", "sm_89", "sm_86", "sm_120"), (1,), _BLOCK_1),
     (
-        ("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120", "gfx90a", "gfx942", "gfx950"),
+        ("sm_80", "sm_100", "sm_89", "sm_86", "sm_120", "gfx90a", "gfx942", "gfx950"),
         (2, 4),
         _BLOCK_1,
     ),
     (("gfx90a", "gfx942", "gfx950"), (8,), _BLOCK_1),
-    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _BLOCK_2),
-    (("gfx90a", "gfx942", "gfx950"), (1,), _BLOCK_3),
+    (("sm_80", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _BLOCK_2),
+    (("sm_90",), (1,), _BLOCK_3),
+    (("sm_90",), (2,), _BLOCK_4),
+    (("sm_90",), (4,), _BLOCK_5),
+    (("sm_90",), (8,), _BLOCK_6),
+    (("gfx90a", "gfx942", "gfx950"), (1,), _BLOCK_7),
 )
 
 _LOOP_1 = (
-    Config(TILE=2048, num_warps=4),  # 16 B shared, 80 registers on sm_90, else unproven
-    Config(TILE=2048, num_warps=8),  # 32 B shared, 80 registers on sm_90, else unproven
-    Config(TILE=4096, num_warps=4),  # 16 B shared, 70 registers on sm_90, else unproven
-    Config(TILE=4096, num_warps=8),  # 32 B shared, 48 registers on sm_90, else unproven
-    Config(TILE=8192, num_warps=8),  # 32 B shared, 73 registers on sm_90, else unproven
-    Config(TILE=16384, num_warps=8),  # 32 B shared, 185 registers on sm_90, else unproven
+    Config(TILE=2048, num_warps=4),  # at most 8192 B shared, unproven
+    Config(TILE=2048, num_warps=8),  # at most 8192 B shared, unproven
+    Config(TILE=4096, num_warps=4),  # at most 16384 B shared, unproven
+    Config(TILE=4096, num_warps=8),  # at most 16384 B shared, unproven
+    Config(TILE=8192, num_warps=8),  # at most 32768 B shared, unproven
+    Config(TILE=16384, num_warps=8),  # at most 65536 B shared, unproven
 )
 _LOOP_2 = (
     Config(TILE=2048, num_warps=4),  # at most 8192 B shared, unproven
@@ -95,14 +131,42 @@ _LOOP_2 = (
     Config(TILE=8192, num_warps=32),  # at most 32768 B shared, unproven
 )
 _LOOP_3 = (
-    Config(TILE=2048, num_warps=4),  # 32 B shared, 246 registers
-    Config(TILE=2048, num_warps=8),  # 64 B shared, 246 registers
-    Config(TILE=2048, num_warps=16, spills=True),  # 128 B shared, 128 registers, 2176 B spilled
-    Config(TILE=2048, num_warps=32, spills=True),  # 256 B shared, 64 registers, 3872 B spilled
-    Config(TILE=4096, num_warps=4, spills=True),  # 32 B shared, 255 registers, 460 B spilled
-    Config(TILE=8192, num_warps=32, spills=True),  # 256 B shared, 64 registers, 252 B spilled
+    Config(TILE=2048, num_warps=4, registers=32),  # 16 B shared, 80 registers
+    Config(TILE=2048, num_warps=8, registers=25),  # 32 B shared, 80 registers
+    Config(TILE=4096, num_warps=4, registers=48),  # 16 B shared
+    Config(TILE=4096, num_warps=8, registers=32),  # 32 B shared, 48 registers
+    Config(TILE=8192, num_warps=8, registers=48),  # 32 B shared
+    Config(TILE=16384, num_warps=8, registers=120),  # 32 B shared
 )
 _LOOP_4 = (
+    Config(TILE=2048, num_warps=4, registers=32),  # 16 B shared, 80 registers
+    Config(TILE=2048, num_warps=8, registers=28),  # 32 B shared, 80 registers
+    Config(TILE=4096, num_warps=4, registers=48),  # 16 B shared
+    Config(TILE=4096, num_warps=8, registers=32),  # 32 B shared, 48 registers
+    Config(TILE=8192, num_warps=8, registers=47),  # 32 B shared
+    Config(TILE=16384, num_warps=8, registers=77),  # 32 B shared
+)
+_LOOP_5 = (
+    Config(TILE=2048, num_warps=4, registers=40),  # 16 B shared, 80 registers
+    Config(TILE=2048, num_warps=8, registers=31),  # 32 B shared, 80 registers
+    Config(TILE=4096, num_warps=4, registers=70),  # 16 B shared
+    Config(TILE=4096, num_warps=8, registers=40),  # 32 B shared, 48 registers
+    Config(TILE=8192, num_warps=8, registers=73),  # 32 B shared
+    Config(TILE=16384, num_warps=8, registers=185),  # 32 B shared
+)
+_LOOP_6 = (
+    Config(TILE=2048, num_warps=4, registers=162),  # 32 B shared, 246 registers
+    Config(TILE=2048, num_warps=8, registers=92),  # 64 B shared, 246 registers
+    Config(
+        TILE=2048, num_warps=16, registers=56, spills=True
+    ),  # 128 B shared, 128 registers, 2176 B spilled
+    Config(
+        TILE=2048, num_warps=32, registers=32, spills=True
+    ),  # 256 B shared, 64 registers, 3872 B spilled
+    Config(TILE=4096, num_warps=4, registers=255, spills=True),  # 32 B shared, 460 B spilled
+    Config(TILE=8192, num_warps=32, registers=64, spills=True),  # 256 B shared, 252 B spilled
+)
+_LOOP_7 = (
     Config(TILE=2048, num_warps=4),  # at most 2048 B shared, unproven
     Config(TILE=4096, num_warps=4),  # at most 4096 B shared, unproven
     Config(TILE=4096, num_warps=8),  # at most 4096 B shared, unproven
@@ -112,11 +176,14 @@ _LOOP_4 = (
 )
 #: Sweeps over one row, TILE elements at a time; by architecture class and element size in bytes.
 LOOP_CONFIGS = by_class(
-    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2, 4), _LOOP_1),
+    (("sm_80", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2, 4), _LOOP_1),
     (("gfx90a", "gfx942", "gfx950"), (8,), _LOOP_1),
     (("sm_80", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _LOOP_2),
-    (("sm_90",), (8,), _LOOP_3),
-    (("gfx90a", "gfx942", "gfx950"), (1, 2, 4), _LOOP_4),
+    (("sm_90",), (1,), _LOOP_3),
+    (("sm_90",), (2,), _LOOP_4),
+    (("sm_90",), (4,), _LOOP_5),
+    (("sm_90",), (8,), _LOOP_6),
+    (("gfx90a", "gfx942", "gfx950"), (1, 2, 4), _LOOP_7),
 )
 
 

@@ -1,6 +1,6 @@
 """Mean squared error over all elements, one scalar.
 
-Built by tilegen 0.1.0 from specs/mse_loss.py (spec d67fdad1, templates 89460f89).
+Built by tilegen 0.1.0 from specs/mse_loss.py (spec d67fdad1, templates dfa26a98).
 Rebuild with `tilegen build`; edits are overwritten.
 
 Traffic: 2*M*N*e + 4 bytes (e: bytes of an element)
@@ -37,104 +37,162 @@ from ._runtime import (
 )
 
 _BLOCK_1 = (
-    Config(TILE=2048, num_warps=1),  # 0 B shared, 64 registers on sm_90, else unproven
-    Config(TILE=4096, num_warps=2),  # 8 B shared, 36 registers on sm_90, else unproven
-    Config(TILE=4096, num_warps=4),  # 16 B shared, 34 registers on sm_90, else unproven
-    Config(TILE=8192, num_warps=4),  # 16 B shared, 36 registers on sm_90, else unproven
-    Config(TILE=16384, num_warps=8),  # 32 B shared, 32 registers on sm_90, else unproven
-    Config(TILE=32768, num_warps=16),  # 64 B shared, 32 registers on sm_90, else unproven
+    Config(TILE=2048, num_warps=1),  # at most 32 B shared, unproven
+    Config(TILE=4096, num_warps=2),  # at most 64 B shared, unproven
+    Config(TILE=4096, num_warps=4),  # at most 64 B shared, unproven
+    Config(TILE=8192, num_warps=4),  # at most 128 B shared, unproven
+    Config(TILE=16384, num_warps=8),  # at most 256 B shared, unproven
+    Config(TILE=32768, num_warps=16),  # at most 512 B shared, unproven
 )
 _BLOCK_2 = (
-    Config(TILE=1024, num_warps=1),  # 0 B shared, 66 registers on sm_90, else unproven
-    Config(TILE=4096, num_warps=2),  # 8 B shared, 38 registers on sm_90, else unproven
-    Config(TILE=4096, num_warps=4),  # 16 B shared, 38 registers on sm_90, else unproven
-    Config(TILE=4096, num_warps=8),  # 32 B shared, 38 registers on sm_90, else unproven
-    Config(TILE=8192, num_warps=4),  # 16 B shared, 38 registers on sm_90, else unproven
-    Config(TILE=16384, num_warps=16),  # 64 B shared, 38 registers on sm_90, else unproven
+    Config(TILE=1024, num_warps=1),  # at most 64 B shared, unproven
+    Config(TILE=4096, num_warps=2),  # at most 256 B shared, unproven
+    Config(TILE=4096, num_warps=4),  # at most 256 B shared, unproven
+    Config(TILE=4096, num_warps=8),  # at most 256 B shared, unproven
+    Config(TILE=8192, num_warps=4),  # at most 512 B shared, unproven
+    Config(TILE=16384, num_warps=16),  # at most 1024 B shared, unproven
 )
 _BLOCK_3 = (
-    Config(TILE=512, num_warps=1),  # 0 B shared, 64 registers on sm_90, else unproven
-    Config(TILE=512, num_warps=2),  # 16 B shared, 32 registers on sm_90, else unproven
-    Config(TILE=1024, num_warps=1),  # 0 B shared, 64 registers on sm_90, else unproven
-    Config(TILE=4096, num_warps=4),  # 32 B shared, 36 registers on sm_90, else unproven
-    Config(TILE=4096, num_warps=8),  # 64 B shared, 32 registers on sm_90, else unproven
-    Config(TILE=8192, num_warps=8),  # 64 B shared, 32 registers on sm_90, else unproven
+    Config(TILE=512, num_warps=1),  # at most 64 B shared, unproven
+    Config(TILE=512, num_warps=2),  # at most 64 B shared, unproven
+    Config(TILE=1024, num_warps=1),  # at most 128 B shared, unproven
+    Config(TILE=4096, num_warps=4),  # at most 512 B shared, unproven
+    Config(TILE=4096, num_warps=8),  # at most 512 B shared, unproven
+    Config(TILE=8192, num_warps=8),  # at most 1024 B shared, unproven
+)
+_BLOCK_4 = (
+    Config(TILE=2048, num_warps=1, registers=46),  # 0 B shared
+    Config(TILE=4096, num_warps=2, registers=36),  # 8 B shared
+    Config(TILE=4096, num_warps=4, registers=29),  # 16 B shared
+    Config(TILE=8192, num_warps=4, registers=36),  # 16 B shared
+    Config(TILE=16384, num_warps=8, registers=32),  # 32 B shared
+    Config(TILE=32768, num_warps=16, registers=32),  # 64 B shared
+)
+_BLOCK_5 = (
+    Config(TILE=2048, num_warps=1, registers=64),  # 0 B shared
+    Config(TILE=4096, num_warps=2, registers=34),  # 8 B shared
+    Config(TILE=4096, num_warps=4, registers=34),  # 16 B shared
+    Config(TILE=8192, num_warps=4, registers=32),  # 16 B shared
+    Config(TILE=16384, num_warps=8, registers=32),  # 32 B shared
+    Config(TILE=32768, num_warps=16, registers=32),  # 64 B shared
+)
+_BLOCK_6 = (
+    Config(TILE=1024, num_warps=1, registers=66),  # 0 B shared
+    Config(TILE=4096, num_warps=2, registers=38),  # 8 B shared
+    Config(TILE=4096, num_warps=4, registers=38),  # 16 B shared
+    Config(TILE=4096, num_warps=8, registers=38),  # 32 B shared
+    Config(TILE=8192, num_warps=4, registers=38),  # 16 B shared
+    Config(TILE=16384, num_warps=16, registers=38),  # 64 B shared
+)
+_BLOCK_7 = (
+    Config(TILE=512, num_warps=1, registers=64),  # 0 B shared
+    Config(TILE=512, num_warps=2, registers=32),  # 16 B shared
+    Config(TILE=1024, num_warps=1, registers=64),  # 0 B shared
+    Config(TILE=4096, num_warps=4, registers=36),  # 32 B shared
+    Config(TILE=4096, num_warps=8, registers=32),  # 64 B shared
+    Config(TILE=8192, num_warps=8, registers=32),  # 64 B shared
 )
 #: Whole rows in registers, TILE elements to a program; by architecture class and element size in bytes.
 BLOCK_CONFIGS = by_class(
     (
-        ("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120", "gfx90a", "gfx942", "gfx950"),
+        ("sm_80", "sm_100", "sm_89", "sm_86", "sm_120", "gfx90a", "gfx942", "gfx950"),
         (1, 2),
         _BLOCK_1,
     ),
     (("gfx90a", "gfx942", "gfx950"), (4,), _BLOCK_1),
-    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (4,), _BLOCK_2),
+    (("sm_80", "sm_100", "sm_89", "sm_86", "sm_120"), (4,), _BLOCK_2),
     (("gfx90a", "gfx942", "gfx950"), (8,), _BLOCK_2),
-    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _BLOCK_3),
+    (("sm_80", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _BLOCK_3),
+    (("sm_90",), (1,), _BLOCK_4),
+    (("sm_90",), (2,), _BLOCK_5),
+    (("sm_90",), (4,), _BLOCK_6),
+    (("sm_90",), (8,), _BLOCK_7),
 )
 
 _LOOP_1 = (
-    Config(TILE=2048, num_warps=4),  # 16 B shared, 34 registers on sm_90, else unproven
-    Config(TILE=2048, num_warps=8),  # 32 B shared, 34 registers on sm_90, else unproven
-    Config(TILE=4096, num_warps=4),  # 16 B shared, 34 registers on sm_90, else unproven
-    Config(TILE=4096, num_warps=8),  # 32 B shared, 34 registers on sm_90, else unproven
-    Config(TILE=8192, num_warps=8),  # 32 B shared, 38 registers on sm_90, else unproven
-    Config(TILE=32768, num_warps=32),  # 128 B shared, 38 registers on sm_90, else unproven
+    Config(TILE=2048, num_warps=4),  # at most 2048 B shared, unproven
+    Config(TILE=2048, num_warps=8),  # at most 2048 B shared, unproven
+    Config(TILE=4096, num_warps=4),  # at most 4096 B shared, unproven
+    Config(TILE=4096, num_warps=8),  # at most 4096 B shared, unproven
+    Config(TILE=8192, num_warps=8),  # at most 8192 B shared, unproven
+    Config(TILE=32768, num_warps=32),  # at most 32768 B shared, unproven
 )
 _LOOP_2 = (
-    Config(TILE=2048, num_warps=4),  # 16 B shared, 40 registers on sm_90, else unproven
-    Config(TILE=4096, num_warps=4),  # 16 B shared, 44 registers on sm_90, else unproven
-    Config(TILE=4096, num_warps=8),  # 32 B shared, 40 registers on sm_90, else unproven
-    Config(TILE=8192, num_warps=4),  # 16 B shared, 49 registers on sm_90, else unproven
-    Config(TILE=16384, num_warps=8),  # 32 B shared, 52 registers on sm_90, else unproven
-    Config(TILE=32768, num_warps=16),  # 64 B shared, 48 registers on sm_90, else unproven
-)
-_LOOP_3 = (
     Config(TILE=2048, num_warps=4),  # at most 8192 B shared, unproven
     Config(TILE=2048, num_warps=8),  # at most 8192 B shared, unproven
     Config(TILE=2048, num_warps=16),  # at most 8192 B shared, unproven
     Config(TILE=2048, num_warps=32),  # at most 8192 B shared, unproven
     Config(TILE=8192, num_warps=8),  # at most 32768 B shared, unproven
-    Config(TILE=16384, num_warps=16),  # at most 65536 B shared, unproven
+    Config(TILE=16384, num_warps=32),  # at most 65536 B shared, unproven
+)
+_LOOP_3 = (
+    Config(TILE=2048, num_warps=4, registers=22),  # 16 B shared, 34 registers
+    Config(TILE=2048, num_warps=8, registers=19),  # 32 B shared, 34 registers
+    Config(TILE=4096, num_warps=4, registers=32),  # 16 B shared, 34 registers
+    Config(TILE=4096, num_warps=8, registers=22),  # 32 B shared, 34 registers
+    Config(TILE=8192, num_warps=8, registers=32),  # 32 B shared
+    Config(TILE=32768, num_warps=32, registers=32),  # 128 B shared
 )
 _LOOP_4 = (
-    Config(TILE=2048, num_warps=4),  # 32 B shared, 52 registers
-    Config(TILE=2048, num_warps=8),  # 64 B shared, 32 registers
-    Config(TILE=2048, num_warps=16),  # 128 B shared, 32 registers
-    Config(TILE=2048, num_warps=32),  # 256 B shared, 32 registers
-    Config(TILE=16384, num_warps=16),  # 128 B shared, 74 registers
-    Config(TILE=8192, num_warps=8, spills=True),  # 64 B shared, 64 registers, 4 B spilled
+    Config(TILE=2048, num_warps=4, registers=32),  # 16 B shared, 34 registers
+    Config(TILE=2048, num_warps=8, registers=25),  # 32 B shared, 34 registers
+    Config(TILE=4096, num_warps=4, registers=32),  # 16 B shared, 34 registers
+    Config(TILE=4096, num_warps=8, registers=32),  # 32 B shared, 34 registers
+    Config(TILE=8192, num_warps=8, registers=38),  # 32 B shared
+    Config(TILE=32768, num_warps=32, registers=38),  # 128 B shared
 )
 _LOOP_5 = (
+    Config(TILE=2048, num_warps=4, registers=34),  # 16 B shared, 40 registers
+    Config(TILE=2048, num_warps=8, registers=31),  # 32 B shared, 34 registers
+    Config(TILE=4096, num_warps=4, registers=44),  # 16 B shared
+    Config(TILE=4096, num_warps=8, registers=36),  # 32 B shared, 40 registers
+    Config(TILE=8192, num_warps=8, registers=44),  # 32 B shared
+    Config(TILE=32768, num_warps=32, registers=37),  # 128 B shared
+)
+_LOOP_6 = (
+    Config(TILE=2048, num_warps=4, registers=52),  # 32 B shared
+    Config(TILE=2048, num_warps=8, registers=32),  # 64 B shared
+    Config(TILE=2048, num_warps=16, registers=32),  # 128 B shared
+    Config(TILE=2048, num_warps=32, registers=32),  # 256 B shared
+    Config(TILE=16384, num_warps=32, registers=44),  # 256 B shared
+    Config(TILE=8192, num_warps=8, registers=64, spills=True),  # 64 B shared, 4 B spilled
+)
+_LOOP_7 = (
+    Config(TILE=2048, num_warps=4),  # at most 8192 B shared, unproven
+    Config(TILE=4096, num_warps=4),  # at most 16384 B shared, unproven
+    Config(TILE=4096, num_warps=8),  # at most 16384 B shared, unproven
+    Config(TILE=8192, num_warps=4),  # at most 32768 B shared, unproven
+    Config(TILE=16384, num_warps=8),  # at most 65536 B shared, unproven
+    Config(TILE=32768, num_warps=16),  # at most 131072 B shared, unproven
+)
+_LOOP_8 = (
     Config(TILE=2048, num_warps=4),  # at most 8192 B shared, unproven
     Config(TILE=2048, num_warps=8),  # at most 8192 B shared, unproven
     Config(TILE=2048, num_warps=16),  # at most 8192 B shared, unproven
     Config(TILE=4096, num_warps=4),  # at most 16384 B shared, unproven
-    Config(TILE=8192, num_warps=4),  # at most 32768 B shared, unproven
+    Config(TILE=8192, num_warps=8),  # at most 32768 B shared, unproven
     Config(TILE=16384, num_warps=16),  # at most 65536 B shared, unproven
 )
-_LOOP_6 = (
+_LOOP_9 = (
     Config(TILE=2048, num_warps=4),  # at most 8192 B shared, unproven
     Config(TILE=2048, num_warps=8),  # at most 8192 B shared, unproven
-    Config(TILE=2048, num_warps=16),  # at most 8192 B shared, unproven
+    Config(TILE=4096, num_warps=4),  # at most 16384 B shared, unproven
     Config(TILE=8192, num_warps=4),  # at most 32768 B shared, unproven
     Config(TILE=8192, num_warps=8),  # at most 32768 B shared, unproven
     Config(TILE=16384, num_warps=16),  # at most 65536 B shared, unproven
 )
 #: Sweeps over one row, TILE elements at a time; by architecture class and element size in bytes.
 LOOP_CONFIGS = by_class(
-    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2), _LOOP_1),
-    (("gfx90a", "gfx942", "gfx950"), (1, 2), _LOOP_2),
-    (
-        ("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120", "gfx90a", "gfx942", "gfx950"),
-        (4,),
-        _LOOP_2,
-    ),
-    (("gfx950",), (8,), _LOOP_2),
-    (("sm_80", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _LOOP_3),
-    (("sm_90",), (8,), _LOOP_4),
-    (("gfx90a",), (8,), _LOOP_5),
-    (("gfx942",), (8,), _LOOP_6),
+    (("sm_80", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2, 4), _LOOP_1),
+    (("sm_80", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _LOOP_2),
+    (("sm_90",), (1,), _LOOP_3),
+    (("sm_90",), (2,), _LOOP_4),
+    (("sm_90",), (4,), _LOOP_5),
+    (("sm_90",), (8,), _LOOP_6),
+    (("gfx90a", "gfx942", "gfx950"), (1, 2, 4), _LOOP_7),
+    (("gfx950",), (8,), _LOOP_7),
+    (("gfx90a",), (8,), _LOOP_8),
+    (("gfx942",), (8,), _LOOP_9),
 )
 
 
@@ -337,13 +395,13 @@ def _plan(call: Call) -> Launch:
     block = least(call, BLOCK_CONFIGS, block_time)
 
     def loop_time(config: Config) -> float:
-        work = Work(reads=2, writes=0, flops=3.25, joins=1, held_wide=1.4625)
+        work = Work(reads=2, writes=0, flops=3.25, joins=1, held_wide=1.35)
         return loop_cost(config, call.target, work, call.element_size, rows.total, columns)
 
     loop = least(call, LOOP_CONFIGS, loop_time)
 
     def split_time(config: Config) -> float:
-        work = Work(reads=2, writes=0, flops=3.25, joins=2, held_wide=1.4625)
+        work = Work(reads=2, writes=0, flops=3.25, joins=2, held_wide=1.35)
         return split_cost(config, call.target, work, call.element_size, rows.total, columns)
 
     split = least(call, LOOP_CONFIGS, split_time)

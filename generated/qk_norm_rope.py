@@ -2,7 +2,7 @@
 
 As in Qwen3; the rotation is that of rope (Su et al., arXiv:2104.09864).
 
-Built by tilegen 0.1.0 from specs/qk_norm_rope.py (spec d00ab77b, templates 89460f89).
+Built by tilegen 0.1.0 from specs/qk_norm_rope.py (spec d00ab77b, templates dfa26a98).
 Rebuild with `tilegen build`; edits are overwritten.
 
 Traffic: 4*B*D*H*S*e + B*S*i + 2*D*e*Min(P, B*S) + 2*D*e bytes (e: bytes of an element, i: bytes of an index)
@@ -42,22 +42,54 @@ from ._runtime import (
 )
 
 _BLOCK_1 = (
-    Config(TILE=512, num_warps=1),  # 128 B shared, 88 registers on sm_90, else unproven
-    Config(TILE=512, num_warps=2),  # 512 B shared, 64 registers on sm_90, else unproven
-    Config(TILE=1024, num_warps=1),  # 128 B shared, 167 registers on sm_90, else unproven
-    Config(TILE=4096, num_warps=4),  # 512 B shared, 218 registers on sm_90, else unproven
-    Config(TILE=4096, num_warps=16),  # 64 B shared, 64 registers on sm_90, else unproven
-    Config(TILE=8192, num_warps=16),  # 64 B shared, 91 registers on sm_90, else unproven
+    Config(TILE=512, num_warps=1),  # at most 2048 B shared, unproven
+    Config(TILE=512, num_warps=2),  # at most 2048 B shared, unproven
+    Config(TILE=1024, num_warps=1),  # at most 4096 B shared, unproven
+    Config(TILE=4096, num_warps=4),  # at most 16384 B shared, unproven
+    Config(TILE=4096, num_warps=16),  # at most 16384 B shared, unproven
+    Config(TILE=8192, num_warps=16),  # at most 32768 B shared, unproven
 )
 _BLOCK_2 = (
-    Config(TILE=512, num_warps=1),  # 0 B shared, 220 registers on sm_90, else unproven
-    Config(TILE=512, num_warps=2),  # 64 B shared, 123 registers on sm_90, else unproven
-    Config(TILE=512, num_warps=4),  # 1024 B shared, 72 registers on sm_90, else unproven
-    Config(TILE=512, num_warps=8),  # 64 B shared, 48 registers on sm_90, else unproven
-    Config(TILE=1024, num_warps=2),  # 128 B shared, 221 registers on sm_90, else unproven
-    Config(TILE=4096, num_warps=16),  # 512 B shared, 126 registers on sm_90, else unproven
+    Config(TILE=512, num_warps=1),  # at most 2048 B shared, unproven
+    Config(TILE=512, num_warps=2),  # at most 2048 B shared, unproven
+    Config(TILE=512, num_warps=4),  # at most 2048 B shared, unproven
+    Config(TILE=512, num_warps=8),  # at most 2048 B shared, unproven
+    Config(TILE=1024, num_warps=2),  # at most 4096 B shared, unproven
+    Config(TILE=4096, num_warps=16),  # at most 16384 B shared, unproven
 )
 _BLOCK_3 = (
+    Config(TILE=512, num_warps=1, registers=64),  # 128 B shared
+    Config(TILE=512, num_warps=2, registers=47),  # 256 B shared
+    Config(TILE=1024, num_warps=1, registers=167),  # 128 B shared
+    Config(TILE=4096, num_warps=4, registers=197),  # 512 B shared
+    Config(TILE=4096, num_warps=16, registers=40),  # 64 B shared
+    Config(TILE=8192, num_warps=16, registers=79),  # 64 B shared
+)
+_BLOCK_4 = (
+    Config(TILE=512, num_warps=1, registers=72),  # 0 B shared
+    Config(TILE=512, num_warps=2, registers=48),  # 256 B shared
+    Config(TILE=1024, num_warps=1, registers=129),  # 0 B shared
+    Config(TILE=4096, num_warps=4, registers=157),  # 512 B shared
+    Config(TILE=4096, num_warps=16, registers=49),  # 64 B shared
+    Config(TILE=8192, num_warps=16, registers=64),  # 64 B shared
+)
+_BLOCK_5 = (
+    Config(TILE=512, num_warps=1, registers=88),  # 0 B shared
+    Config(TILE=512, num_warps=2, registers=64),  # 512 B shared
+    Config(TILE=1024, num_warps=1, registers=167),  # 0 B shared
+    Config(TILE=4096, num_warps=4, registers=218),  # 512 B shared
+    Config(TILE=4096, num_warps=16, registers=64),  # 64 B shared
+    Config(TILE=8192, num_warps=16, registers=91),  # 64 B shared
+)
+_BLOCK_6 = (
+    Config(TILE=512, num_warps=1, registers=220),  # 0 B shared
+    Config(TILE=512, num_warps=2, registers=123),  # 64 B shared
+    Config(TILE=512, num_warps=4, registers=72),  # 1024 B shared
+    Config(TILE=512, num_warps=8, registers=48),  # 64 B shared
+    Config(TILE=1024, num_warps=2, registers=221),  # 128 B shared
+    Config(TILE=4096, num_warps=16, registers=126),  # 512 B shared
+)
+_BLOCK_7 = (
     Config(TILE=512, num_warps=1),  # at most 1024 B shared, unproven
     Config(TILE=1024, num_warps=1),  # at most 2048 B shared, unproven
     Config(TILE=4096, num_warps=2),  # at most 8192 B shared, unproven
@@ -67,87 +99,100 @@ _BLOCK_3 = (
 )
 #: Whole rows in registers, TILE elements to a program; by architecture class and element size in bytes.
 BLOCK_CONFIGS = by_class(
-    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2, 4), _BLOCK_1),
+    (("sm_80", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2, 4), _BLOCK_1),
     (("gfx90a", "gfx942", "gfx950"), (8,), _BLOCK_1),
-    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _BLOCK_2),
-    (("gfx90a", "gfx942", "gfx950"), (1, 2, 4), _BLOCK_3),
+    (("sm_80", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _BLOCK_2),
+    (("sm_90",), (1,), _BLOCK_3),
+    (("sm_90",), (2,), _BLOCK_4),
+    (("sm_90",), (4,), _BLOCK_5),
+    (("sm_90",), (8,), _BLOCK_6),
+    (("gfx90a", "gfx942", "gfx950"), (1, 2, 4), _BLOCK_7),
 )
 
 _LOOP_1 = (
-    Config(TILE=2048, num_warps=4),  # 16 B shared, 72 registers on sm_90, else unproven
-    Config(TILE=2048, num_warps=8),  # 32 B shared, 40 registers on sm_90, else unproven
-    Config(TILE=4096, num_warps=4),  # 16 B shared, 124 registers on sm_90, else unproven
-    Config(TILE=8192, num_warps=8),  # 32 B shared, 123 registers on sm_90, else unproven
-    Config(TILE=8192, num_warps=16),  # 64 B shared, 74 registers on sm_90, else unproven
-    Config(TILE=16384, num_warps=32),  # 128 B shared, 64 registers on sm_90, else unproven
+    Config(TILE=2048, num_warps=4),  # at most 1024 B shared, unproven
+    Config(TILE=2048, num_warps=8),  # at most 1024 B shared, unproven
+    Config(TILE=4096, num_warps=8),  # at most 2048 B shared, unproven
+    Config(TILE=8192, num_warps=8),  # at most 4096 B shared, unproven
+    Config(TILE=8192, num_warps=16),  # at most 4096 B shared, unproven
+    Config(TILE=16384, num_warps=32),  # at most 8192 B shared, unproven
 )
 _LOOP_2 = (
     Config(TILE=2048, num_warps=4),  # at most 8192 B shared, unproven
     Config(TILE=2048, num_warps=8),  # at most 8192 B shared, unproven
     Config(TILE=2048, num_warps=16),  # at most 8192 B shared, unproven
-    Config(TILE=4096, num_warps=4),  # at most 16384 B shared, unproven
     Config(TILE=8192, num_warps=4),  # at most 32768 B shared, unproven
-    Config(TILE=16384, num_warps=8),  # at most 65536 B shared, unproven
+    Config(TILE=8192, num_warps=8),  # at most 32768 B shared, unproven
+    Config(TILE=16384, num_warps=16),  # at most 65536 B shared, unproven
 )
 _LOOP_3 = (
     Config(TILE=2048, num_warps=4),  # at most 8192 B shared, unproven
     Config(TILE=2048, num_warps=8),  # at most 8192 B shared, unproven
     Config(TILE=2048, num_warps=16),  # at most 8192 B shared, unproven
-    Config(TILE=2048, num_warps=32),  # at most 8192 B shared, unproven
     Config(TILE=4096, num_warps=4),  # at most 16384 B shared, unproven
-    Config(TILE=8192, num_warps=8),  # at most 32768 B shared, unproven
+    Config(TILE=4096, num_warps=8),  # at most 16384 B shared, unproven
+    Config(TILE=8192, num_warps=16),  # at most 32768 B shared, unproven
 )
 _LOOP_4 = (
-    Config(TILE=2048, num_warps=4),  # 16 B shared, 80 registers
-    Config(TILE=2048, num_warps=8),  # 32 B shared, 52 registers
-    Config(TILE=2048, num_warps=16),  # 64 B shared, 34 registers
-    Config(TILE=4096, num_warps=4),  # 16 B shared, 168 registers
-    Config(TILE=8192, num_warps=4, spills=True),  # 16 B shared, 255 registers, 40 B spilled
-    Config(TILE=16384, num_warps=8, spills=True),  # 32 B shared, 255 registers, 56 B spilled
+    Config(TILE=2048, num_warps=4, registers=48),  # 16 B shared, 72 registers
+    Config(TILE=2048, num_warps=8, registers=36),  # 32 B shared
+    Config(TILE=4096, num_warps=8, registers=48),  # 32 B shared, 73 registers
+    Config(TILE=8192, num_warps=8, registers=97),  # 32 B shared
+    Config(TILE=8192, num_warps=16, registers=53),  # 64 B shared, 74 registers
+    Config(TILE=16384, num_warps=32, registers=42),  # 128 B shared, 64 registers
 )
 _LOOP_5 = (
-    Config(TILE=2048, num_warps=4),  # 32 B shared, 168 registers
-    Config(TILE=2048, num_warps=8),  # 64 B shared, 98 registers
-    Config(TILE=2048, num_warps=16),  # 128 B shared, 56 registers
-    Config(TILE=2048, num_warps=32),  # 256 B shared, 48 registers
-    Config(TILE=4096, num_warps=4, spills=True),  # 32 B shared, 255 registers, 36 B spilled
-    Config(TILE=8192, num_warps=8, spills=True),  # 64 B shared, 255 registers, 100 B spilled
+    Config(TILE=2048, num_warps=4, registers=72),  # 16 B shared
+    Config(TILE=2048, num_warps=8, registers=40),  # 32 B shared
+    Config(TILE=4096, num_warps=8, registers=72),  # 32 B shared
+    Config(TILE=8192, num_warps=8, registers=123),  # 32 B shared
+    Config(TILE=8192, num_warps=16, registers=64),  # 64 B shared
+    Config(TILE=16384, num_warps=32, registers=60),  # 128 B shared
 )
 _LOOP_6 = (
+    Config(TILE=2048, num_warps=4, registers=80),  # 16 B shared
+    Config(TILE=2048, num_warps=8, registers=52),  # 32 B shared
+    Config(TILE=2048, num_warps=16, registers=34),  # 64 B shared
+    Config(TILE=8192, num_warps=8, registers=168),  # 32 B shared
+    Config(TILE=8192, num_warps=4, registers=255, spills=True),  # 16 B shared, 40 B spilled
+    Config(TILE=16384, num_warps=16, registers=128, spills=True),  # 64 B shared, 104 B spilled
+)
+_LOOP_7 = (
+    Config(TILE=2048, num_warps=4, registers=166),  # 32 B shared, 168 registers
+    Config(TILE=2048, num_warps=8, registers=98),  # 64 B shared
+    Config(TILE=2048, num_warps=16, registers=56),  # 128 B shared
+    Config(TILE=4096, num_warps=8, registers=170),  # 64 B shared
+    Config(TILE=4096, num_warps=4, registers=255, spills=True),  # 32 B shared, 36 B spilled
+    Config(TILE=8192, num_warps=16, registers=128, spills=True),  # 128 B shared, 132 B spilled
+)
+_LOOP_8 = (
     Config(TILE=2048, num_warps=4),  # at most 512 B shared, unproven
     Config(TILE=4096, num_warps=4),  # at most 1024 B shared, unproven
-    Config(TILE=8192, num_warps=4),  # at most 2048 B shared, unproven
+    Config(TILE=8192, num_warps=8),  # at most 2048 B shared, unproven
     Config(TILE=16384, num_warps=8),  # at most 4096 B shared, unproven
     Config(TILE=16384, num_warps=16),  # at most 4096 B shared, unproven
     Config(TILE=32768, num_warps=16),  # at most 8192 B shared, unproven
 )
-_LOOP_7 = (
-    Config(TILE=2048, num_warps=4),  # at most 1024 B shared, unproven
-    Config(TILE=4096, num_warps=4),  # at most 2048 B shared, unproven
-    Config(TILE=8192, num_warps=16),  # at most 4096 B shared, unproven
-    Config(TILE=16384, num_warps=8),  # at most 8192 B shared, unproven
-    Config(TILE=16384, num_warps=16),  # at most 8192 B shared, unproven
-    Config(TILE=32768, num_warps=16),  # at most 16384 B shared, unproven
-)
-_LOOP_8 = (
+_LOOP_9 = (
     Config(TILE=2048, num_warps=4),  # at most 2048 B shared, unproven
-    Config(TILE=2048, num_warps=8),  # at most 2048 B shared, unproven
     Config(TILE=4096, num_warps=4),  # at most 4096 B shared, unproven
     Config(TILE=8192, num_warps=16),  # at most 8192 B shared, unproven
-    Config(TILE=16384, num_warps=4),  # at most 16384 B shared, unproven
-    Config(TILE=32768, num_warps=8),  # at most 32768 B shared, unproven
+    Config(TILE=16384, num_warps=8),  # at most 16384 B shared, unproven
+    Config(TILE=16384, num_warps=16),  # at most 16384 B shared, unproven
+    Config(TILE=32768, num_warps=16),  # at most 32768 B shared, unproven
 )
 #: Sweeps over one row, TILE elements at a time; by architecture class and element size in bytes.
 LOOP_CONFIGS = by_class(
-    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2), _LOOP_1),
+    (("sm_80", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2), _LOOP_1),
     (("sm_80", "sm_100", "sm_89", "sm_86", "sm_120"), (4,), _LOOP_2),
     (("gfx90a", "gfx942", "gfx950"), (8,), _LOOP_2),
     (("sm_80", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _LOOP_3),
-    (("sm_90",), (4,), _LOOP_4),
-    (("sm_90",), (8,), _LOOP_5),
-    (("gfx90a", "gfx942", "gfx950"), (1,), _LOOP_6),
-    (("gfx90a", "gfx942", "gfx950"), (2,), _LOOP_7),
-    (("gfx90a", "gfx942", "gfx950"), (4,), _LOOP_8),
+    (("sm_90",), (1,), _LOOP_4),
+    (("sm_90",), (2,), _LOOP_5),
+    (("sm_90",), (4,), _LOOP_6),
+    (("sm_90",), (8,), _LOOP_7),
+    (("gfx90a", "gfx942", "gfx950"), (1,), _LOOP_8),
+    (("gfx90a", "gfx942", "gfx950"), (2, 4), _LOOP_9),
 )
 
 
@@ -581,7 +626,7 @@ def _plan(call: Call) -> Launch:
 
     def loop_time(config: Config) -> float:
         work = Work(
-            reads=2, writes=2, flops=14.25, rereads=2, joins=1, passes=2, held=2.6, held_wide=3.25
+            reads=2, writes=2, flops=14.25, rereads=2, joins=1, passes=2, held=2.4, held_wide=3
         )
         return loop_cost(config, call.target, work, call.element_size, rows.total, columns)
 
@@ -596,8 +641,8 @@ def _plan(call: Call) -> Launch:
             rereads=2,
             joins=1,
             passes=2,
-            held=2.6,
-            held_wide=3.25,
+            held=2.4,
+            held_wide=3,
         )
         return split_cost(config, call.target, work, call.element_size, rows.total, columns)
 

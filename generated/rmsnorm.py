@@ -1,6 +1,6 @@
 """Divide each row by its root mean square (Zhang and Sennrich, arXiv:1910.07467).
 
-Built by tilegen 0.1.0 from specs/rmsnorm.py (spec bd8c4dde, templates 89460f89).
+Built by tilegen 0.1.0 from specs/rmsnorm.py (spec bd8c4dde, templates dfa26a98).
 Rebuild with `tilegen build`; edits are overwritten.
 
 Traffic: 2*M*N*e + N*e bytes (e: bytes of an element)
@@ -39,30 +39,62 @@ from ._runtime import (
 )
 
 _BLOCK_1 = (
-    Config(TILE=4096, num_warps=4),  # 512 B shared, 60 registers on sm_90, else unproven
-    Config(TILE=4096, num_warps=8),  # 32 B shared, 38 registers on sm_90, else unproven
-    Config(TILE=8192, num_warps=4),  # 512 B shared, 94 registers on sm_90, else unproven
-    Config(TILE=8192, num_warps=8),  # 32 B shared, 56 registers on sm_90, else unproven
-    Config(TILE=16384, num_warps=8),  # 32 B shared, 128 registers on sm_90, else unproven
-    Config(TILE=32768, num_warps=32),  # 128 B shared, 64 registers on sm_90, else unproven
+    Config(TILE=4096, num_warps=4),  # at most 8192 B shared, unproven
+    Config(TILE=4096, num_warps=8),  # at most 8192 B shared, unproven
+    Config(TILE=8192, num_warps=4),  # at most 16384 B shared, unproven
+    Config(TILE=8192, num_warps=8),  # at most 16384 B shared, unproven
+    Config(TILE=16384, num_warps=8),  # at most 32768 B shared, unproven
+    Config(TILE=32768, num_warps=32),  # at most 65536 B shared, unproven
 )
 _BLOCK_2 = (
-    Config(TILE=512, num_warps=1),  # 0 B shared, 43 registers on sm_90, else unproven
-    Config(TILE=1024, num_warps=1),  # 0 B shared, 68 registers on sm_90, else unproven
-    Config(TILE=4096, num_warps=2),  # 512 B shared, 146 registers on sm_90, else unproven
-    Config(TILE=4096, num_warps=8),  # 32 B shared, 45 registers on sm_90, else unproven
-    Config(TILE=8192, num_warps=4),  # 512 B shared, 126 registers on sm_90, else unproven
-    Config(TILE=16384, num_warps=16),  # 64 B shared, 78 registers on sm_90, else unproven
+    Config(TILE=512, num_warps=1),  # at most 2048 B shared, unproven
+    Config(TILE=1024, num_warps=1),  # at most 4096 B shared, unproven
+    Config(TILE=4096, num_warps=2),  # at most 16384 B shared, unproven
+    Config(TILE=4096, num_warps=8),  # at most 16384 B shared, unproven
+    Config(TILE=8192, num_warps=4),  # at most 32768 B shared, unproven
+    Config(TILE=16384, num_warps=16),  # at most 65536 B shared, unproven
 )
 _BLOCK_3 = (
-    Config(TILE=512, num_warps=1),  # 0 B shared, 90 registers on sm_90, else unproven
-    Config(TILE=512, num_warps=2),  # 64 B shared, 53 registers on sm_90, else unproven
-    Config(TILE=1024, num_warps=1),  # 0 B shared, 154 registers on sm_90, else unproven
-    Config(TILE=4096, num_warps=4),  # 1024 B shared, 160 registers on sm_90, else unproven
-    Config(TILE=4096, num_warps=8),  # 512 B shared, 101 registers on sm_90, else unproven
-    Config(TILE=8192, num_warps=16),  # 1024 B shared, 101 registers on sm_90, else unproven
+    Config(TILE=512, num_warps=1),  # at most 2048 B shared, unproven
+    Config(TILE=512, num_warps=2),  # at most 2048 B shared, unproven
+    Config(TILE=1024, num_warps=1),  # at most 4096 B shared, unproven
+    Config(TILE=4096, num_warps=4),  # at most 16384 B shared, unproven
+    Config(TILE=4096, num_warps=8),  # at most 16384 B shared, unproven
+    Config(TILE=8192, num_warps=16),  # at most 32768 B shared, unproven
 )
 _BLOCK_4 = (
+    Config(TILE=4096, num_warps=4, registers=55),  # 512 B shared
+    Config(TILE=4096, num_warps=8, registers=32),  # 32 B shared
+    Config(TILE=8192, num_warps=4, registers=80),  # 512 B shared
+    Config(TILE=8192, num_warps=8, registers=50),  # 32 B shared
+    Config(TILE=16384, num_warps=8, registers=79),  # 32 B shared
+    Config(TILE=32768, num_warps=32, registers=64),  # 128 B shared
+)
+_BLOCK_5 = (
+    Config(TILE=4096, num_warps=4, registers=60),  # 512 B shared
+    Config(TILE=4096, num_warps=8, registers=38),  # 32 B shared
+    Config(TILE=8192, num_warps=4, registers=94),  # 512 B shared
+    Config(TILE=8192, num_warps=8, registers=56),  # 32 B shared
+    Config(TILE=16384, num_warps=8, registers=128),  # 32 B shared
+    Config(TILE=32768, num_warps=32, registers=64),  # 128 B shared
+)
+_BLOCK_6 = (
+    Config(TILE=512, num_warps=1, registers=43),  # 0 B shared
+    Config(TILE=1024, num_warps=1, registers=68),  # 0 B shared
+    Config(TILE=4096, num_warps=2, registers=146),  # 512 B shared
+    Config(TILE=4096, num_warps=8, registers=45),  # 32 B shared
+    Config(TILE=8192, num_warps=4, registers=126),  # 512 B shared
+    Config(TILE=16384, num_warps=16, registers=78),  # 64 B shared
+)
+_BLOCK_7 = (
+    Config(TILE=512, num_warps=1, registers=90),  # 0 B shared
+    Config(TILE=512, num_warps=2, registers=53),  # 64 B shared
+    Config(TILE=1024, num_warps=1, registers=154),  # 0 B shared
+    Config(TILE=4096, num_warps=4, registers=160),  # 1024 B shared
+    Config(TILE=4096, num_warps=8, registers=101),  # 512 B shared
+    Config(TILE=8192, num_warps=16, registers=101),  # 1024 B shared
+)
+_BLOCK_8 = (
     Config(TILE=4096, num_warps=1),  # at most 8192 B shared, unproven
     Config(TILE=4096, num_warps=4),  # at most 8192 B shared, unproven
     Config(TILE=4096, num_warps=8),  # at most 8192 B shared, unproven
@@ -72,30 +104,66 @@ _BLOCK_4 = (
 )
 #: Whole rows in registers, TILE elements to a program; by architecture class and element size in bytes.
 BLOCK_CONFIGS = by_class(
-    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2), _BLOCK_1),
-    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (4,), _BLOCK_2),
+    (("sm_80", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2), _BLOCK_1),
+    (("sm_80", "sm_100", "sm_89", "sm_86", "sm_120"), (4,), _BLOCK_2),
     (("gfx90a", "gfx942", "gfx950"), (8,), _BLOCK_2),
-    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _BLOCK_3),
-    (("gfx90a", "gfx942", "gfx950"), (1, 2, 4), _BLOCK_4),
+    (("sm_80", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _BLOCK_3),
+    (("sm_90",), (1,), _BLOCK_4),
+    (("sm_90",), (2,), _BLOCK_5),
+    (("sm_90",), (4,), _BLOCK_6),
+    (("sm_90",), (8,), _BLOCK_7),
+    (("gfx90a", "gfx942", "gfx950"), (1, 2, 4), _BLOCK_8),
 )
 
 _LOOP_1 = (
-    Config(TILE=2048, num_warps=4),  # 16 B shared, 40 registers on sm_90, else unproven
-    Config(TILE=2048, num_warps=8),  # 32 B shared, 32 registers on sm_90, else unproven
-    Config(TILE=8192, num_warps=4),  # 16 B shared, 96 registers on sm_90, else unproven
-    Config(TILE=8192, num_warps=16),  # 64 B shared, 40 registers on sm_90, else unproven
-    Config(TILE=16384, num_warps=8),  # 32 B shared, 100 registers on sm_90, else unproven
-    Config(TILE=32768, num_warps=32),  # 128 B shared, 64 registers on sm_90, else unproven
+    Config(TILE=2048, num_warps=4),  # at most 2048 B shared, unproven
+    Config(TILE=2048, num_warps=8),  # at most 2048 B shared, unproven
+    Config(TILE=8192, num_warps=4),  # at most 8192 B shared, unproven
+    Config(TILE=8192, num_warps=16),  # at most 8192 B shared, unproven
+    Config(TILE=16384, num_warps=8),  # at most 16384 B shared, unproven
+    Config(TILE=32768, num_warps=32),  # at most 32768 B shared, unproven
 )
 _LOOP_2 = (
-    Config(TILE=2048, num_warps=4),  # 32 B shared, 64 registers on sm_90, else unproven
-    Config(TILE=2048, num_warps=8),  # 64 B shared, 40 registers on sm_90, else unproven
-    Config(TILE=2048, num_warps=16),  # 128 B shared, 32 registers on sm_90, else unproven
-    Config(TILE=8192, num_warps=4),  # 32 B shared, 168 registers on sm_90, else unproven
-    Config(TILE=8192, num_warps=16),  # 128 B shared, 64 registers on sm_90, else unproven
-    Config(TILE=16384, num_warps=32),  # 256 B shared, 64 registers on sm_90, else unproven
+    Config(TILE=2048, num_warps=4),  # at most 8192 B shared, unproven
+    Config(TILE=2048, num_warps=8),  # at most 8192 B shared, unproven
+    Config(TILE=2048, num_warps=16),  # at most 8192 B shared, unproven
+    Config(TILE=8192, num_warps=4),  # at most 32768 B shared, unproven
+    Config(TILE=8192, num_warps=16),  # at most 32768 B shared, unproven
+    Config(TILE=16384, num_warps=32),  # at most 65536 B shared, unproven
 )
 _LOOP_3 = (
+    Config(TILE=2048, num_warps=4, registers=31),  # 16 B shared, 32 registers
+    Config(TILE=2048, num_warps=8, registers=28),  # 32 B shared
+    Config(TILE=8192, num_warps=4, registers=44),  # 16 B shared
+    Config(TILE=8192, num_warps=16, registers=31),  # 64 B shared, 32 registers
+    Config(TILE=16384, num_warps=8, registers=45),  # 32 B shared
+    Config(TILE=32768, num_warps=32, registers=32),  # 128 B shared
+)
+_LOOP_4 = (
+    Config(TILE=2048, num_warps=4, registers=31),  # 16 B shared, 32 registers
+    Config(TILE=2048, num_warps=8, registers=28),  # 32 B shared
+    Config(TILE=8192, num_warps=4, registers=72),  # 16 B shared
+    Config(TILE=8192, num_warps=16, registers=31),  # 64 B shared, 32 registers
+    Config(TILE=16384, num_warps=8, registers=80),  # 32 B shared
+    Config(TILE=32768, num_warps=32, registers=44),  # 128 B shared
+)
+_LOOP_5 = (
+    Config(TILE=2048, num_warps=4, registers=40),  # 16 B shared
+    Config(TILE=2048, num_warps=8, registers=32),  # 32 B shared
+    Config(TILE=8192, num_warps=4, registers=96),  # 16 B shared
+    Config(TILE=8192, num_warps=16, registers=40),  # 64 B shared
+    Config(TILE=16384, num_warps=8, registers=100),  # 32 B shared
+    Config(TILE=32768, num_warps=32, registers=64),  # 128 B shared
+)
+_LOOP_6 = (
+    Config(TILE=2048, num_warps=4, registers=56),  # 32 B shared, 64 registers
+    Config(TILE=2048, num_warps=8, registers=40),  # 64 B shared
+    Config(TILE=2048, num_warps=16, registers=32),  # 128 B shared
+    Config(TILE=8192, num_warps=4, registers=164),  # 32 B shared, 168 registers
+    Config(TILE=8192, num_warps=16, registers=64),  # 128 B shared
+    Config(TILE=16384, num_warps=32, registers=64),  # 256 B shared
+)
+_LOOP_7 = (
     Config(TILE=2048, num_warps=4),  # at most 8192 B shared, unproven
     Config(TILE=8192, num_warps=4),  # at most 32768 B shared, unproven
     Config(TILE=8192, num_warps=8),  # at most 32768 B shared, unproven
@@ -103,7 +171,7 @@ _LOOP_3 = (
     Config(TILE=32768, num_warps=8),  # at most 131072 B shared, unproven
     Config(TILE=32768, num_warps=16),  # at most 131072 B shared, unproven
 )
-_LOOP_4 = (
+_LOOP_8 = (
     Config(TILE=2048, num_warps=4),  # at most 8192 B shared, unproven
     Config(TILE=2048, num_warps=8),  # at most 8192 B shared, unproven
     Config(TILE=2048, num_warps=16),  # at most 8192 B shared, unproven
@@ -111,13 +179,26 @@ _LOOP_4 = (
     Config(TILE=8192, num_warps=8),  # at most 32768 B shared, unproven
     Config(TILE=16384, num_warps=16),  # at most 65536 B shared, unproven
 )
+_LOOP_9 = (
+    Config(TILE=2048, num_warps=4),  # at most 8192 B shared, unproven
+    Config(TILE=2048, num_warps=8),  # at most 8192 B shared, unproven
+    Config(TILE=4096, num_warps=4),  # at most 16384 B shared, unproven
+    Config(TILE=8192, num_warps=4),  # at most 32768 B shared, unproven
+    Config(TILE=8192, num_warps=8),  # at most 32768 B shared, unproven
+    Config(TILE=16384, num_warps=16),  # at most 65536 B shared, unproven
+)
 #: Sweeps over one row, TILE elements at a time; by architecture class and element size in bytes.
 LOOP_CONFIGS = by_class(
-    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2, 4), _LOOP_1),
-    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _LOOP_2),
-    (("gfx90a", "gfx942", "gfx950"), (1, 2, 4), _LOOP_3),
-    (("gfx950",), (8,), _LOOP_3),
-    (("gfx90a", "gfx942"), (8,), _LOOP_4),
+    (("sm_80", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2, 4), _LOOP_1),
+    (("sm_80", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _LOOP_2),
+    (("sm_90",), (1,), _LOOP_3),
+    (("sm_90",), (2,), _LOOP_4),
+    (("sm_90",), (4,), _LOOP_5),
+    (("sm_90",), (8,), _LOOP_6),
+    (("gfx90a", "gfx942", "gfx950"), (1, 2, 4), _LOOP_7),
+    (("gfx950",), (8,), _LOOP_7),
+    (("gfx90a",), (8,), _LOOP_8),
+    (("gfx942",), (8,), _LOOP_9),
 )
 
 
@@ -374,7 +455,7 @@ def _plan(call: Call) -> Launch:
 
     def loop_time(config: Config) -> float:
         work = Work(
-            reads=1, writes=1, flops=4.25, rereads=1, joins=1, passes=2, held=0.65, held_wide=1.3
+            reads=1, writes=1, flops=4.25, rereads=1, joins=1, passes=2, held=0.6, held_wide=1.2
         )
         return loop_cost(config, call.target, work, call.element_size, rows.total, columns)
 
@@ -389,8 +470,8 @@ def _plan(call: Call) -> Launch:
             rereads=1,
             joins=1,
             passes=2,
-            held=0.65,
-            held_wide=1.3,
+            held=0.6,
+            held_wide=1.2,
         )
         return split_cost(config, call.target, work, call.element_size, rows.total, columns)
 

@@ -2,7 +2,7 @@
 
 The normalised row is about q * scale.
 
-Built by tilegen 0.1.0 from specs/rmsnorm_quant_fp8.py (spec 5423a70b, templates 89460f89).
+Built by tilegen 0.1.0 from specs/rmsnorm_quant_fp8.py (spec 5423a70b, templates dfa26a98).
 Rebuild with `tilegen build`; edits are overwritten.
 
 Traffic: M*N*e + M*N + 4*M + N*e bytes (e: bytes of an element)
@@ -42,30 +42,62 @@ from ._runtime import (
 )
 
 _BLOCK_1 = (
-    Config(TILE=4096, num_warps=4),  # 8192 B shared, 76 registers on sm_90, else unproven
-    Config(TILE=4096, num_warps=8),  # 128 B shared, 40 registers on sm_90, else unproven
-    Config(TILE=8192, num_warps=4),  # 8192 B shared, 146 registers on sm_90, else unproven
-    Config(TILE=8192, num_warps=8),  # 256 B shared, 78 registers on sm_90, else unproven
-    Config(TILE=16384, num_warps=8),  # 512 B shared, 127 registers on sm_90, else unproven
-    Config(TILE=32768, num_warps=32),  # 1024 B shared, 63 registers on sm_90, else unproven
+    Config(TILE=4096, num_warps=4),  # at most 8192 B shared, unproven
+    Config(TILE=4096, num_warps=8),  # at most 8192 B shared, unproven
+    Config(TILE=8192, num_warps=4),  # at most 16384 B shared, unproven
+    Config(TILE=8192, num_warps=8),  # at most 16384 B shared, unproven
+    Config(TILE=16384, num_warps=8),  # at most 32768 B shared, unproven
+    Config(TILE=32768, num_warps=32),  # at most 65536 B shared, unproven
 )
 _BLOCK_2 = (
-    Config(TILE=1024, num_warps=1),  # 512 B shared, 72 registers on sm_90, else unproven
-    Config(TILE=4096, num_warps=2),  # 2048 B shared, 142 registers on sm_90, else unproven
-    Config(TILE=4096, num_warps=4),  # 8192 B shared, 78 registers on sm_90, else unproven
-    Config(TILE=4096, num_warps=8),  # 128 B shared, 47 registers on sm_90, else unproven
-    Config(TILE=8192, num_warps=4),  # 8192 B shared, 147 registers on sm_90, else unproven
-    Config(TILE=16384, num_warps=16),  # 512 B shared, 80 registers on sm_90, else unproven
+    Config(TILE=1024, num_warps=1),  # at most 4096 B shared, unproven
+    Config(TILE=4096, num_warps=2),  # at most 16384 B shared, unproven
+    Config(TILE=4096, num_warps=4),  # at most 16384 B shared, unproven
+    Config(TILE=4096, num_warps=8),  # at most 16384 B shared, unproven
+    Config(TILE=8192, num_warps=4),  # at most 32768 B shared, unproven
+    Config(TILE=16384, num_warps=16),  # at most 65536 B shared, unproven
 )
 _BLOCK_3 = (
-    Config(TILE=512, num_warps=1),  # 4096 B shared, 90 registers on sm_90, else unproven
-    Config(TILE=512, num_warps=2),  # 4096 B shared, 62 registers on sm_90, else unproven
-    Config(TILE=1024, num_warps=1),  # 4096 B shared, 156 registers on sm_90, else unproven
-    Config(TILE=4096, num_warps=4),  # 32768 B shared, 180 registers on sm_90, else unproven
-    Config(TILE=4096, num_warps=8),  # 256 B shared, 96 registers on sm_90, else unproven
-    Config(TILE=8192, num_warps=16),  # 512 B shared, 96 registers on sm_90, else unproven
+    Config(TILE=512, num_warps=1),  # at most 2048 B shared, unproven
+    Config(TILE=512, num_warps=2),  # at most 2048 B shared, unproven
+    Config(TILE=1024, num_warps=1),  # at most 4096 B shared, unproven
+    Config(TILE=4096, num_warps=4),  # at most 16384 B shared, unproven
+    Config(TILE=4096, num_warps=8),  # at most 16384 B shared, unproven
+    Config(TILE=8192, num_warps=16),  # at most 32768 B shared, unproven
 )
 _BLOCK_4 = (
+    Config(TILE=4096, num_warps=4, registers=76),  # 8192 B shared
+    Config(TILE=4096, num_warps=8, registers=32),  # 128 B shared
+    Config(TILE=8192, num_warps=4, registers=146),  # 8192 B shared
+    Config(TILE=8192, num_warps=8, registers=63),  # 256 B shared
+    Config(TILE=16384, num_warps=8, registers=127),  # 512 B shared
+    Config(TILE=32768, num_warps=32, registers=63),  # 1024 B shared
+)
+_BLOCK_5 = (
+    Config(TILE=4096, num_warps=4, registers=76),  # 8192 B shared
+    Config(TILE=4096, num_warps=8, registers=40),  # 128 B shared
+    Config(TILE=8192, num_warps=4, registers=145),  # 8192 B shared
+    Config(TILE=8192, num_warps=8, registers=78),  # 256 B shared
+    Config(TILE=16384, num_warps=8, registers=120),  # 512 B shared
+    Config(TILE=32768, num_warps=32, registers=63),  # 1024 B shared
+)
+_BLOCK_6 = (
+    Config(TILE=1024, num_warps=1, registers=72),  # 512 B shared
+    Config(TILE=4096, num_warps=2, registers=142),  # 2048 B shared
+    Config(TILE=4096, num_warps=4, registers=78),  # 8192 B shared
+    Config(TILE=4096, num_warps=8, registers=47),  # 128 B shared
+    Config(TILE=8192, num_warps=4, registers=147),  # 8192 B shared
+    Config(TILE=16384, num_warps=16, registers=80),  # 512 B shared
+)
+_BLOCK_7 = (
+    Config(TILE=512, num_warps=1, registers=90),  # 4096 B shared
+    Config(TILE=512, num_warps=2, registers=62),  # 4096 B shared
+    Config(TILE=1024, num_warps=1, registers=156),  # 4096 B shared
+    Config(TILE=4096, num_warps=4, registers=180),  # 32768 B shared
+    Config(TILE=4096, num_warps=8, registers=96),  # 256 B shared
+    Config(TILE=8192, num_warps=16, registers=96),  # 512 B shared
+)
+_BLOCK_8 = (
     Config(TILE=4096, num_warps=1),  # at most 8192 B shared, unproven
     Config(TILE=4096, num_warps=4),  # at most 8192 B shared, unproven
     Config(TILE=4096, num_warps=8),  # at most 8192 B shared, unproven
@@ -75,46 +107,66 @@ _BLOCK_4 = (
 )
 #: Whole rows in registers, TILE elements to a program; by architecture class and element size in bytes.
 BLOCK_CONFIGS = by_class(
-    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2), _BLOCK_1),
-    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (4,), _BLOCK_2),
+    (("sm_80", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2), _BLOCK_1),
+    (("sm_80", "sm_100", "sm_89", "sm_86", "sm_120"), (4,), _BLOCK_2),
     (("gfx90a", "gfx942", "gfx950"), (8,), _BLOCK_2),
-    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _BLOCK_3),
-    (("gfx90a", "gfx942", "gfx950"), (1, 2, 4), _BLOCK_4),
+    (("sm_80", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _BLOCK_3),
+    (("sm_90",), (1,), _BLOCK_4),
+    (("sm_90",), (2,), _BLOCK_5),
+    (("sm_90",), (4,), _BLOCK_6),
+    (("sm_90",), (8,), _BLOCK_7),
+    (("gfx90a", "gfx942", "gfx950"), (1, 2, 4), _BLOCK_8),
 )
 
 _LOOP_1 = (
-    Config(TILE=2048, num_warps=4),  # 16 B shared, 32 registers on sm_90, else unproven
-    Config(TILE=2048, num_warps=8),  # 32 B shared, 29 registers on sm_90, else unproven
-    Config(TILE=4096, num_warps=4),  # 16 B shared, 39 registers on sm_90, else unproven
-    Config(TILE=8192, num_warps=4),  # 16 B shared, 78 registers on sm_90, else unproven
-    Config(TILE=16384, num_warps=8),  # 32 B shared, 64 registers on sm_90, else unproven
-    Config(TILE=32768, num_warps=32),  # 128 B shared, 46 registers on sm_90, else unproven
+    Config(TILE=2048, num_warps=4),  # at most 2048 B shared, unproven
+    Config(TILE=2048, num_warps=8),  # at most 2048 B shared, unproven
+    Config(TILE=4096, num_warps=4),  # at most 4096 B shared, unproven
+    Config(TILE=8192, num_warps=4),  # at most 8192 B shared, unproven
+    Config(TILE=16384, num_warps=8),  # at most 16384 B shared, unproven
+    Config(TILE=32768, num_warps=32),  # at most 32768 B shared, unproven
 )
 _LOOP_2 = (
-    Config(TILE=2048, num_warps=4),  # 16 B shared, 40 registers on sm_90, else unproven
-    Config(TILE=2048, num_warps=8),  # 32 B shared, 32 registers on sm_90, else unproven
-    Config(TILE=8192, num_warps=4),  # 16 B shared, 96 registers on sm_90, else unproven
-    Config(TILE=8192, num_warps=8),  # 32 B shared, 48 registers on sm_90, else unproven
-    Config(TILE=16384, num_warps=8),  # 32 B shared, 90 registers on sm_90, else unproven
-    Config(TILE=32768, num_warps=16),  # 64 B shared, 89 registers on sm_90, else unproven
-)
-_LOOP_3 = (
     Config(TILE=2048, num_warps=4),  # at most 8192 B shared, unproven
     Config(TILE=2048, num_warps=8),  # at most 8192 B shared, unproven
     Config(TILE=2048, num_warps=16),  # at most 8192 B shared, unproven
     Config(TILE=8192, num_warps=4),  # at most 32768 B shared, unproven
     Config(TILE=8192, num_warps=8),  # at most 32768 B shared, unproven
-    Config(TILE=16384, num_warps=16),  # at most 65536 B shared, unproven
+    Config(TILE=16384, num_warps=32),  # at most 65536 B shared, unproven
+)
+_LOOP_3 = (
+    Config(TILE=2048, num_warps=4, registers=32),  # 16 B shared
+    Config(TILE=2048, num_warps=8, registers=25),  # 32 B shared
+    Config(TILE=4096, num_warps=4, registers=39),  # 16 B shared
+    Config(TILE=8192, num_warps=4, registers=47),  # 16 B shared
+    Config(TILE=16384, num_warps=8, registers=40),  # 32 B shared
+    Config(TILE=32768, num_warps=32, registers=42),  # 128 B shared
 )
 _LOOP_4 = (
-    Config(TILE=2048, num_warps=4),  # 32 B shared, 82 registers
-    Config(TILE=2048, num_warps=8),  # 64 B shared, 62 registers
-    Config(TILE=8192, num_warps=4),  # 32 B shared, 198 registers
-    Config(TILE=8192, num_warps=8),  # 64 B shared, 136 registers
-    Config(TILE=2048, num_warps=16, spills=True),  # 128 B shared, 40 registers, 4 B spilled
-    Config(TILE=16384, num_warps=16, spills=True),  # 128 B shared, 128 registers, 40 B spilled
+    Config(TILE=2048, num_warps=4, registers=31),  # 16 B shared
+    Config(TILE=2048, num_warps=8, registers=29),  # 32 B shared
+    Config(TILE=4096, num_warps=4, registers=39),  # 16 B shared
+    Config(TILE=8192, num_warps=4, registers=78),  # 16 B shared
+    Config(TILE=16384, num_warps=8, registers=64),  # 32 B shared
+    Config(TILE=32768, num_warps=32, registers=46),  # 128 B shared
 )
 _LOOP_5 = (
+    Config(TILE=2048, num_warps=4, registers=40),  # 16 B shared
+    Config(TILE=2048, num_warps=8, registers=32),  # 32 B shared
+    Config(TILE=4096, num_warps=4, registers=61),  # 16 B shared
+    Config(TILE=8192, num_warps=4, registers=96),  # 16 B shared
+    Config(TILE=16384, num_warps=8, registers=90),  # 32 B shared
+    Config(TILE=32768, num_warps=32, registers=63),  # 128 B shared
+)
+_LOOP_6 = (
+    Config(TILE=2048, num_warps=4, registers=82),  # 32 B shared
+    Config(TILE=2048, num_warps=8, registers=62),  # 64 B shared
+    Config(TILE=8192, num_warps=4, registers=198),  # 32 B shared
+    Config(TILE=8192, num_warps=8, registers=136),  # 64 B shared
+    Config(TILE=2048, num_warps=16, registers=40, spills=True),  # 128 B shared, 4 B spilled
+    Config(TILE=16384, num_warps=32, registers=64, spills=True),  # 256 B shared, 44 B spilled
+)
+_LOOP_7 = (
     Config(TILE=8192, num_warps=4),  # at most 32768 B shared, unproven
     Config(TILE=8192, num_warps=8),  # at most 32768 B shared, unproven
     Config(TILE=16384, num_warps=8),  # at most 65536 B shared, unproven
@@ -122,7 +174,7 @@ _LOOP_5 = (
     Config(TILE=32768, num_warps=8),  # at most 131072 B shared, unproven
     Config(TILE=32768, num_warps=16),  # at most 131072 B shared, unproven
 )
-_LOOP_6 = (
+_LOOP_8 = (
     Config(TILE=2048, num_warps=4),  # at most 8192 B shared, unproven
     Config(TILE=2048, num_warps=8),  # at most 8192 B shared, unproven
     Config(TILE=2048, num_warps=16),  # at most 8192 B shared, unproven
@@ -130,15 +182,26 @@ _LOOP_6 = (
     Config(TILE=8192, num_warps=8),  # at most 32768 B shared, unproven
     Config(TILE=16384, num_warps=16),  # at most 65536 B shared, unproven
 )
+_LOOP_9 = (
+    Config(TILE=2048, num_warps=4),  # at most 8192 B shared, unproven
+    Config(TILE=2048, num_warps=8),  # at most 8192 B shared, unproven
+    Config(TILE=4096, num_warps=4),  # at most 16384 B shared, unproven
+    Config(TILE=8192, num_warps=4),  # at most 32768 B shared, unproven
+    Config(TILE=8192, num_warps=8),  # at most 32768 B shared, unproven
+    Config(TILE=16384, num_warps=16),  # at most 65536 B shared, unproven
+)
 #: Sweeps over one row, TILE elements at a time; by architecture class and element size in bytes.
 LOOP_CONFIGS = by_class(
-    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2), _LOOP_1),
-    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (4,), _LOOP_2),
-    (("sm_80", "sm_100", "sm_89", "sm_86", "sm_120", "gfx942"), (8,), _LOOP_3),
-    (("sm_90",), (8,), _LOOP_4),
-    (("gfx90a", "gfx942", "gfx950"), (1, 2, 4), _LOOP_5),
-    (("gfx950",), (8,), _LOOP_5),
-    (("gfx90a",), (8,), _LOOP_6),
+    (("sm_80", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2, 4), _LOOP_1),
+    (("sm_80", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _LOOP_2),
+    (("sm_90",), (1,), _LOOP_3),
+    (("sm_90",), (2,), _LOOP_4),
+    (("sm_90",), (4,), _LOOP_5),
+    (("sm_90",), (8,), _LOOP_6),
+    (("gfx90a", "gfx942", "gfx950"), (1, 2, 4), _LOOP_7),
+    (("gfx950",), (8,), _LOOP_7),
+    (("gfx90a",), (8,), _LOOP_8),
+    (("gfx942",), (8,), _LOOP_9),
 )
 
 
@@ -324,8 +387,8 @@ def _plan(call: Call) -> Launch:
             rereads=2,
             joins=2,
             passes=3,
-            held=0.73125,
-            held_wide=1.4625,
+            held=0.675,
+            held_wide=1.35,
         )
         return loop_cost(config, call.target, work, call.element_size, rows.total, columns)
 

@@ -2,7 +2,7 @@
 
 x is about q * scale.
 
-Built by tilegen 0.1.0 from specs/row_quant_int8.py (spec 8edcb161, templates 89460f89).
+Built by tilegen 0.1.0 from specs/row_quant_int8.py (spec 8edcb161, templates dfa26a98).
 Rebuild with `tilegen build`; edits are overwritten.
 
 Traffic: M*N*e + M*N + 4*M bytes (e: bytes of an element)
@@ -43,22 +43,54 @@ from ._runtime import (
 )
 
 _BLOCK_1 = (
-    Config(TILE=4096, num_warps=2),  # 128 B shared, 80 registers on sm_90, else unproven
-    Config(TILE=4096, num_warps=8),  # 128 B shared, 31 registers on sm_90, else unproven
-    Config(TILE=8192, num_warps=4),  # 256 B shared, 79 registers on sm_90, else unproven
-    Config(TILE=8192, num_warps=8),  # 256 B shared, 47 registers on sm_90, else unproven
-    Config(TILE=16384, num_warps=8),  # 512 B shared, 80 registers on sm_90, else unproven
-    Config(TILE=32768, num_warps=32),  # 1024 B shared, 52 registers on sm_90, else unproven
+    Config(TILE=4096, num_warps=2),  # at most 128 B shared, unproven
+    Config(TILE=4096, num_warps=8),  # at most 128 B shared, unproven
+    Config(TILE=8192, num_warps=4),  # at most 256 B shared, unproven
+    Config(TILE=8192, num_warps=8),  # at most 256 B shared, unproven
+    Config(TILE=16384, num_warps=8),  # at most 512 B shared, unproven
+    Config(TILE=32768, num_warps=32),  # at most 1024 B shared, unproven
 )
 _BLOCK_2 = (
-    Config(TILE=512, num_warps=1),  # 0 B shared, 66 registers on sm_90, else unproven
-    Config(TILE=1024, num_warps=1),  # 0 B shared, 110 registers on sm_90, else unproven
-    Config(TILE=4096, num_warps=2),  # 256 B shared, 194 registers on sm_90, else unproven
-    Config(TILE=4096, num_warps=8),  # 256 B shared, 66 registers on sm_90, else unproven
-    Config(TILE=8192, num_warps=4),  # 512 B shared, 194 registers on sm_90, else unproven
-    Config(TILE=16384, num_warps=16),  # 1024 B shared, 118 registers on sm_90, else unproven
+    Config(TILE=512, num_warps=1),  # at most 64 B shared, unproven
+    Config(TILE=1024, num_warps=1),  # at most 128 B shared, unproven
+    Config(TILE=4096, num_warps=2),  # at most 512 B shared, unproven
+    Config(TILE=4096, num_warps=8),  # at most 512 B shared, unproven
+    Config(TILE=8192, num_warps=4),  # at most 1024 B shared, unproven
+    Config(TILE=16384, num_warps=16),  # at most 2048 B shared, unproven
 )
 _BLOCK_3 = (
+    Config(TILE=4096, num_warps=2, registers=80),  # 128 B shared
+    Config(TILE=4096, num_warps=8, registers=31),  # 128 B shared
+    Config(TILE=8192, num_warps=4, registers=78),  # 256 B shared
+    Config(TILE=8192, num_warps=8, registers=47),  # 256 B shared
+    Config(TILE=16384, num_warps=8, registers=80),  # 512 B shared
+    Config(TILE=32768, num_warps=32, registers=52),  # 1024 B shared
+)
+_BLOCK_4 = (
+    Config(TILE=4096, num_warps=2, registers=80),  # 128 B shared
+    Config(TILE=4096, num_warps=8, registers=30),  # 128 B shared
+    Config(TILE=8192, num_warps=4, registers=77),  # 256 B shared
+    Config(TILE=8192, num_warps=8, registers=47),  # 256 B shared
+    Config(TILE=16384, num_warps=8, registers=80),  # 512 B shared
+    Config(TILE=32768, num_warps=32, registers=47),  # 1024 B shared
+)
+_BLOCK_5 = (
+    Config(TILE=4096, num_warps=2, registers=80),  # 128 B shared
+    Config(TILE=4096, num_warps=8, registers=30),  # 128 B shared
+    Config(TILE=8192, num_warps=4, registers=79),  # 256 B shared
+    Config(TILE=8192, num_warps=8, registers=46),  # 256 B shared
+    Config(TILE=16384, num_warps=8, registers=78),  # 512 B shared
+    Config(TILE=32768, num_warps=32, registers=46),  # 1024 B shared
+)
+_BLOCK_6 = (
+    Config(TILE=512, num_warps=1, registers=66),  # 0 B shared
+    Config(TILE=1024, num_warps=1, registers=110),  # 0 B shared
+    Config(TILE=4096, num_warps=2, registers=194),  # 256 B shared
+    Config(TILE=4096, num_warps=8, registers=66),  # 256 B shared
+    Config(TILE=8192, num_warps=4, registers=194),  # 512 B shared
+    Config(TILE=16384, num_warps=16, registers=118),  # 1024 B shared
+)
+_BLOCK_7 = (
     Config(TILE=4096, num_warps=4),  # at most 256 B shared, unproven
     Config(TILE=4096, num_warps=8),  # at most 256 B shared, unproven
     Config(TILE=8192, num_warps=2),  # at most 512 B shared, unproven
@@ -68,36 +100,68 @@ _BLOCK_3 = (
 )
 #: Whole rows in registers, TILE elements to a program; by architecture class and element size in bytes.
 BLOCK_CONFIGS = by_class(
-    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2, 4), _BLOCK_1),
-    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _BLOCK_2),
-    (("gfx90a", "gfx942", "gfx950"), (1, 2, 4, 8), _BLOCK_3),
+    (("sm_80", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2, 4), _BLOCK_1),
+    (("sm_80", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _BLOCK_2),
+    (("sm_90",), (1,), _BLOCK_3),
+    (("sm_90",), (2,), _BLOCK_4),
+    (("sm_90",), (4,), _BLOCK_5),
+    (("sm_90",), (8,), _BLOCK_6),
+    (("gfx90a", "gfx942", "gfx950"), (1, 2, 4, 8), _BLOCK_7),
 )
 
 _LOOP_1 = (
-    Config(TILE=2048, num_warps=4),  # 16 B shared, 72 registers on sm_90, else unproven
-    Config(TILE=2048, num_warps=8),  # 32 B shared, 74 registers on sm_90, else unproven
-    Config(TILE=8192, num_warps=4),  # 16 B shared, 80 registers on sm_90, else unproven
-    Config(TILE=8192, num_warps=16),  # 64 B shared, 32 registers on sm_90, else unproven
-    Config(TILE=16384, num_warps=8),  # 32 B shared, 74 registers on sm_90, else unproven
-    Config(TILE=32768, num_warps=32),  # 128 B shared, 37 registers on sm_90, else unproven
+    Config(TILE=2048, num_warps=4),  # at most 2048 B shared, unproven
+    Config(TILE=2048, num_warps=8),  # at most 2048 B shared, unproven
+    Config(TILE=8192, num_warps=4),  # at most 8192 B shared, unproven
+    Config(TILE=8192, num_warps=16),  # at most 8192 B shared, unproven
+    Config(TILE=16384, num_warps=8),  # at most 16384 B shared, unproven
+    Config(TILE=32768, num_warps=32),  # at most 32768 B shared, unproven
 )
 _LOOP_2 = (
     Config(TILE=2048, num_warps=4),  # at most 8192 B shared, unproven
     Config(TILE=2048, num_warps=8),  # at most 8192 B shared, unproven
     Config(TILE=2048, num_warps=16),  # at most 8192 B shared, unproven
-    Config(TILE=2048, num_warps=32),  # at most 8192 B shared, unproven
-    Config(TILE=8192, num_warps=16),  # at most 32768 B shared, unproven
+    Config(TILE=8192, num_warps=4),  # at most 32768 B shared, unproven
+    Config(TILE=8192, num_warps=32),  # at most 32768 B shared, unproven
     Config(TILE=16384, num_warps=32),  # at most 65536 B shared, unproven
 )
 _LOOP_3 = (
-    Config(TILE=2048, num_warps=4),  # 32 B shared, 238 registers
-    Config(TILE=2048, num_warps=8),  # 64 B shared, 190 registers
-    Config(TILE=8192, num_warps=16),  # 128 B shared, 106 registers
-    Config(TILE=16384, num_warps=32),  # 256 B shared, 64 registers
-    Config(TILE=2048, num_warps=16, spills=True),  # 128 B shared, 128 registers, 4 B spilled
-    Config(TILE=2048, num_warps=32, spills=True),  # 256 B shared, 64 registers, 300 B spilled
+    Config(TILE=2048, num_warps=4, registers=31),  # 16 B shared, 72 registers
+    Config(TILE=2048, num_warps=8, registers=25),  # 32 B shared, 74 registers
+    Config(TILE=8192, num_warps=4, registers=36),  # 16 B shared, 80 registers
+    Config(TILE=8192, num_warps=16, registers=31),  # 64 B shared, 32 registers
+    Config(TILE=16384, num_warps=8, registers=74),  # 32 B shared
+    Config(TILE=32768, num_warps=32, registers=37),  # 128 B shared
 )
 _LOOP_4 = (
+    Config(TILE=2048, num_warps=4, registers=32),  # 16 B shared, 72 registers
+    Config(TILE=2048, num_warps=8, registers=29),  # 32 B shared, 74 registers
+    Config(TILE=8192, num_warps=4, registers=44),  # 16 B shared, 48 registers
+    Config(TILE=8192, num_warps=16, registers=30),  # 64 B shared
+    Config(TILE=16384, num_warps=8, registers=46),  # 32 B shared
+    Config(TILE=32768, num_warps=32, registers=32),  # 128 B shared
+)
+_LOOP_5 = (
+    Config(TILE=2048, num_warps=4, registers=32),  # 16 B shared, 72 registers
+    Config(TILE=2048, num_warps=8, registers=32),  # 32 B shared, 73 registers
+    Config(TILE=8192, num_warps=4, registers=44),  # 16 B shared, 46 registers
+    Config(TILE=8192, num_warps=16, registers=32),  # 64 B shared
+    Config(TILE=16384, num_warps=8, registers=43),  # 32 B shared
+    Config(TILE=32768, num_warps=32, registers=35),  # 128 B shared
+)
+_LOOP_6 = (
+    Config(TILE=2048, num_warps=4, registers=70),  # 32 B shared, 238 registers
+    Config(TILE=2048, num_warps=8, registers=56),  # 64 B shared, 190 registers
+    Config(TILE=8192, num_warps=4, registers=182),  # 32 B shared, 255 registers
+    Config(TILE=16384, num_warps=32, registers=64),  # 256 B shared
+    Config(
+        TILE=2048, num_warps=16, registers=42, spills=True
+    ),  # 128 B shared, 128 registers, 4 B spilled
+    Config(
+        TILE=8192, num_warps=32, registers=60, spills=True
+    ),  # 256 B shared, 64 registers, 40 B spilled
+)
+_LOOP_7 = (
     Config(TILE=2048, num_warps=4),  # at most 8192 B shared, unproven
     Config(TILE=8192, num_warps=4),  # at most 32768 B shared, unproven
     Config(TILE=8192, num_warps=8),  # at most 32768 B shared, unproven
@@ -105,7 +169,7 @@ _LOOP_4 = (
     Config(TILE=32768, num_warps=8),  # at most 131072 B shared, unproven
     Config(TILE=32768, num_warps=16),  # at most 131072 B shared, unproven
 )
-_LOOP_5 = (
+_LOOP_8 = (
     Config(TILE=2048, num_warps=4),  # at most 8192 B shared, unproven
     Config(TILE=2048, num_warps=8),  # at most 8192 B shared, unproven
     Config(TILE=2048, num_warps=16),  # at most 8192 B shared, unproven
@@ -113,23 +177,26 @@ _LOOP_5 = (
     Config(TILE=8192, num_warps=8),  # at most 32768 B shared, unproven
     Config(TILE=16384, num_warps=16),  # at most 65536 B shared, unproven
 )
-_LOOP_6 = (
+_LOOP_9 = (
     Config(TILE=2048, num_warps=4),  # at most 8192 B shared, unproven
     Config(TILE=2048, num_warps=8),  # at most 8192 B shared, unproven
     Config(TILE=4096, num_warps=4),  # at most 16384 B shared, unproven
-    Config(TILE=8192, num_warps=4),  # at most 32768 B shared, unproven
+    Config(TILE=8192, num_warps=8),  # at most 32768 B shared, unproven
     Config(TILE=16384, num_warps=8),  # at most 65536 B shared, unproven
     Config(TILE=16384, num_warps=16),  # at most 65536 B shared, unproven
 )
 #: Sweeps over one row, TILE elements at a time; by architecture class and element size in bytes.
 LOOP_CONFIGS = by_class(
-    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2, 4), _LOOP_1),
+    (("sm_80", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2, 4), _LOOP_1),
     (("sm_80", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _LOOP_2),
-    (("sm_90",), (8,), _LOOP_3),
-    (("gfx90a", "gfx942", "gfx950"), (1, 2, 4), _LOOP_4),
-    (("gfx950",), (8,), _LOOP_4),
-    (("gfx90a",), (8,), _LOOP_5),
-    (("gfx942",), (8,), _LOOP_6),
+    (("sm_90",), (1,), _LOOP_3),
+    (("sm_90",), (2,), _LOOP_4),
+    (("sm_90",), (4,), _LOOP_5),
+    (("sm_90",), (8,), _LOOP_6),
+    (("gfx90a", "gfx942", "gfx950"), (1, 2, 4), _LOOP_7),
+    (("gfx950",), (8,), _LOOP_7),
+    (("gfx90a",), (8,), _LOOP_8),
+    (("gfx942",), (8,), _LOOP_9),
 )
 
 
@@ -377,8 +444,8 @@ def _plan(call: Call) -> Launch:
             rereads=1,
             joins=1,
             passes=2,
-            held=0.65,
-            held_wide=0.8125,
+            held=0.6,
+            held_wide=0.75,
         )
         return loop_cost(config, call.target, work, call.element_size, rows.total, columns)
 
@@ -393,8 +460,8 @@ def _plan(call: Call) -> Launch:
             rereads=1,
             joins=1,
             passes=2,
-            held=0.65,
-            held_wide=0.8125,
+            held=0.6,
+            held_wide=0.75,
         )
         return split_cost(config, call.target, work, call.element_size, rows.total, columns)
 

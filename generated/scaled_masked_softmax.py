@@ -2,7 +2,7 @@
 
 The causal mask is aligned bottom-right: the last query sees every key.
 
-Built by tilegen 0.1.0 from specs/scaled_masked_softmax.py (spec f6320ef9, templates 89460f89).
+Built by tilegen 0.1.0 from specs/scaled_masked_softmax.py (spec f6320ef9, templates dfa26a98).
 Rebuild with `tilegen build`; edits are overwritten.
 
 Traffic: 2*B*H*S*T*e bytes (e: bytes of an element)
@@ -47,22 +47,54 @@ from ._runtime import (
 )
 
 _BLOCK_1 = (
-    Config(TILE=1024, num_warps=1),  # 0 B shared, 70 registers on sm_90, else unproven
-    Config(TILE=4096, num_warps=2),  # 8 B shared, 160 registers on sm_90, else unproven
-    Config(TILE=4096, num_warps=4),  # 16 B shared, 72 registers on sm_90, else unproven
-    Config(TILE=4096, num_warps=8),  # 32 B shared, 46 registers on sm_90, else unproven
-    Config(TILE=8192, num_warps=4),  # 16 B shared, 132 registers on sm_90, else unproven
-    Config(TILE=16384, num_warps=16),  # 64 B shared, 81 registers on sm_90, else unproven
+    Config(TILE=1024, num_warps=1),  # at most 64 B shared, unproven
+    Config(TILE=4096, num_warps=2),  # at most 256 B shared, unproven
+    Config(TILE=4096, num_warps=4),  # at most 256 B shared, unproven
+    Config(TILE=4096, num_warps=8),  # at most 256 B shared, unproven
+    Config(TILE=8192, num_warps=4),  # at most 512 B shared, unproven
+    Config(TILE=16384, num_warps=16),  # at most 1024 B shared, unproven
 )
 _BLOCK_2 = (
-    Config(TILE=512, num_warps=1),  # 0 B shared, 80 registers on sm_90, else unproven
-    Config(TILE=512, num_warps=2),  # 64 B shared, 60 registers on sm_90, else unproven
-    Config(TILE=1024, num_warps=1),  # 0 B shared, 166 registers on sm_90, else unproven
-    Config(TILE=4096, num_warps=4),  # 512 B shared, 167 registers on sm_90, else unproven
-    Config(TILE=4096, num_warps=8),  # 512 B shared, 96 registers on sm_90, else unproven
-    Config(TILE=8192, num_warps=16),  # 1024 B shared, 98 registers on sm_90, else unproven
+    Config(TILE=512, num_warps=1),  # at most 64 B shared, unproven
+    Config(TILE=512, num_warps=2),  # at most 64 B shared, unproven
+    Config(TILE=1024, num_warps=1),  # at most 128 B shared, unproven
+    Config(TILE=4096, num_warps=4),  # at most 512 B shared, unproven
+    Config(TILE=4096, num_warps=8),  # at most 512 B shared, unproven
+    Config(TILE=8192, num_warps=16),  # at most 1024 B shared, unproven
 )
 _BLOCK_3 = (
+    Config(TILE=1024, num_warps=1, registers=64),  # 0 B shared
+    Config(TILE=4096, num_warps=2, registers=121),  # 8 B shared
+    Config(TILE=4096, num_warps=4, registers=63),  # 16 B shared
+    Config(TILE=4096, num_warps=8, registers=32),  # 32 B shared
+    Config(TILE=8192, num_warps=4, registers=96),  # 16 B shared
+    Config(TILE=16384, num_warps=16, registers=64),  # 64 B shared
+)
+_BLOCK_4 = (
+    Config(TILE=1024, num_warps=1, registers=63),  # 0 B shared
+    Config(TILE=4096, num_warps=2, registers=114),  # 8 B shared
+    Config(TILE=4096, num_warps=4, registers=66),  # 16 B shared
+    Config(TILE=4096, num_warps=8, registers=40),  # 32 B shared
+    Config(TILE=8192, num_warps=4, registers=114),  # 16 B shared
+    Config(TILE=16384, num_warps=16, registers=64),  # 64 B shared
+)
+_BLOCK_5 = (
+    Config(TILE=1024, num_warps=1, registers=70),  # 0 B shared
+    Config(TILE=4096, num_warps=2, registers=160),  # 8 B shared
+    Config(TILE=4096, num_warps=4, registers=72),  # 16 B shared
+    Config(TILE=4096, num_warps=8, registers=46),  # 32 B shared
+    Config(TILE=8192, num_warps=4, registers=132),  # 16 B shared
+    Config(TILE=16384, num_warps=16, registers=81),  # 64 B shared
+)
+_BLOCK_6 = (
+    Config(TILE=512, num_warps=1, registers=80),  # 0 B shared
+    Config(TILE=512, num_warps=2, registers=60),  # 64 B shared
+    Config(TILE=1024, num_warps=1, registers=166),  # 0 B shared
+    Config(TILE=4096, num_warps=4, registers=167),  # 512 B shared
+    Config(TILE=4096, num_warps=8, registers=96),  # 512 B shared
+    Config(TILE=8192, num_warps=16, registers=98),  # 1024 B shared
+)
+_BLOCK_7 = (
     Config(TILE=4096, num_warps=4),  # at most 64 B shared, unproven
     Config(TILE=4096, num_warps=8),  # at most 64 B shared, unproven
     Config(TILE=8192, num_warps=2),  # at most 128 B shared, unproven
@@ -72,27 +104,31 @@ _BLOCK_3 = (
 )
 #: Whole rows in registers, TILE elements to a program; by architecture class and element size in bytes.
 BLOCK_CONFIGS = by_class(
-    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2, 4), _BLOCK_1),
+    (("sm_80", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2, 4), _BLOCK_1),
     (("gfx90a", "gfx942", "gfx950"), (8,), _BLOCK_1),
-    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _BLOCK_2),
-    (("gfx90a", "gfx942", "gfx950"), (1, 2, 4), _BLOCK_3),
+    (("sm_80", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _BLOCK_2),
+    (("sm_90",), (1,), _BLOCK_3),
+    (("sm_90",), (2,), _BLOCK_4),
+    (("sm_90",), (4,), _BLOCK_5),
+    (("sm_90",), (8,), _BLOCK_6),
+    (("gfx90a", "gfx942", "gfx950"), (1, 2, 4), _BLOCK_7),
 )
 
 _LOOP_1 = (
-    Config(TILE=2048, num_warps=4),  # 16 B shared, 56 registers on sm_90, else unproven
-    Config(TILE=2048, num_warps=8),  # 32 B shared, 32 registers on sm_90, else unproven
-    Config(TILE=4096, num_warps=4),  # 16 B shared, 128 registers on sm_90, else unproven
-    Config(TILE=4096, num_warps=8),  # 32 B shared, 60 registers on sm_90, else unproven
-    Config(TILE=8192, num_warps=4),  # 16 B shared, 238 registers on sm_90, else unproven
-    Config(TILE=16384, num_warps=8),  # 32 B shared, 238 registers on sm_90, else unproven
+    Config(TILE=2048, num_warps=4),  # at most 1024 B shared, unproven
+    Config(TILE=2048, num_warps=8),  # at most 1024 B shared, unproven
+    Config(TILE=4096, num_warps=4),  # at most 2048 B shared, unproven
+    Config(TILE=4096, num_warps=8),  # at most 2048 B shared, unproven
+    Config(TILE=8192, num_warps=4),  # at most 4096 B shared, unproven
+    Config(TILE=16384, num_warps=8),  # at most 8192 B shared, unproven
 )
 _LOOP_2 = (
-    Config(TILE=2048, num_warps=4),  # 16 B shared, 76 registers on sm_90, else unproven
-    Config(TILE=2048, num_warps=8),  # 32 B shared, 48 registers on sm_90, else unproven
-    Config(TILE=2048, num_warps=16),  # 64 B shared, 32 registers on sm_90, else unproven
-    Config(TILE=4096, num_warps=4),  # 16 B shared, 184 registers on sm_90, else unproven
-    Config(TILE=4096, num_warps=16),  # 64 B shared, 40 registers on sm_90, else unproven
-    Config(TILE=8192, num_warps=32),  # 128 B shared, 48 registers on sm_90, else unproven
+    Config(TILE=2048, num_warps=4),  # at most 2048 B shared, unproven
+    Config(TILE=2048, num_warps=8),  # at most 2048 B shared, unproven
+    Config(TILE=2048, num_warps=16),  # at most 2048 B shared, unproven
+    Config(TILE=4096, num_warps=4),  # at most 4096 B shared, unproven
+    Config(TILE=4096, num_warps=16),  # at most 4096 B shared, unproven
+    Config(TILE=8192, num_warps=32),  # at most 8192 B shared, unproven
 )
 _LOOP_3 = (
     Config(TILE=2048, num_warps=4),  # at most 8192 B shared, unproven
@@ -103,14 +139,38 @@ _LOOP_3 = (
     Config(TILE=4096, num_warps=32),  # at most 16384 B shared, unproven
 )
 _LOOP_4 = (
-    Config(TILE=2048, num_warps=4),  # 32 B shared, 240 registers
-    Config(TILE=2048, num_warps=8),  # 64 B shared, 154 registers
-    Config(TILE=2048, num_warps=32),  # 256 B shared, 48 registers
-    Config(TILE=4096, num_warps=8),  # 64 B shared, 242 registers
-    Config(TILE=2048, num_warps=16, spills=True),  # 128 B shared, 64 registers, 8 B spilled
-    Config(TILE=4096, num_warps=32, spills=True),  # 256 B shared, 64 registers, 4 B spilled
+    Config(TILE=2048, num_warps=4, registers=48),  # 16 B shared
+    Config(TILE=2048, num_warps=8, registers=32),  # 32 B shared
+    Config(TILE=4096, num_warps=4, registers=123),  # 16 B shared
+    Config(TILE=4096, num_warps=8, registers=57),  # 32 B shared
+    Config(TILE=8192, num_warps=4, registers=238),  # 16 B shared
+    Config(TILE=16384, num_warps=8, registers=238),  # 32 B shared
 )
 _LOOP_5 = (
+    Config(TILE=2048, num_warps=4, registers=56),  # 16 B shared
+    Config(TILE=2048, num_warps=8, registers=32),  # 32 B shared
+    Config(TILE=4096, num_warps=4, registers=128),  # 16 B shared
+    Config(TILE=4096, num_warps=8, registers=60),  # 32 B shared
+    Config(TILE=8192, num_warps=4, registers=192),  # 16 B shared
+    Config(TILE=16384, num_warps=8, registers=192),  # 32 B shared
+)
+_LOOP_6 = (
+    Config(TILE=2048, num_warps=4, registers=76),  # 16 B shared
+    Config(TILE=2048, num_warps=8, registers=48),  # 32 B shared
+    Config(TILE=2048, num_warps=16, registers=32),  # 64 B shared
+    Config(TILE=4096, num_warps=4, registers=184),  # 16 B shared
+    Config(TILE=4096, num_warps=16, registers=40),  # 64 B shared
+    Config(TILE=8192, num_warps=32, registers=48),  # 128 B shared
+)
+_LOOP_7 = (
+    Config(TILE=2048, num_warps=4, registers=240),  # 32 B shared
+    Config(TILE=2048, num_warps=8, registers=154),  # 64 B shared
+    Config(TILE=2048, num_warps=32, registers=48),  # 256 B shared
+    Config(TILE=4096, num_warps=8, registers=242),  # 64 B shared
+    Config(TILE=2048, num_warps=16, registers=64, spills=True),  # 128 B shared, 8 B spilled
+    Config(TILE=4096, num_warps=32, registers=64, spills=True),  # 256 B shared, 4 B spilled
+)
+_LOOP_8 = (
     Config(TILE=2048, num_warps=4),  # at most 2048 B shared, unproven
     Config(TILE=4096, num_warps=4),  # at most 4096 B shared, unproven
     Config(TILE=4096, num_warps=8),  # at most 4096 B shared, unproven
@@ -118,7 +178,7 @@ _LOOP_5 = (
     Config(TILE=8192, num_warps=16),  # at most 8192 B shared, unproven
     Config(TILE=16384, num_warps=16),  # at most 16384 B shared, unproven
 )
-_LOOP_6 = (
+_LOOP_9 = (
     Config(TILE=2048, num_warps=4),  # at most 8192 B shared, unproven
     Config(TILE=2048, num_warps=8),  # at most 8192 B shared, unproven
     Config(TILE=2048, num_warps=16),  # at most 8192 B shared, unproven
@@ -128,12 +188,15 @@ _LOOP_6 = (
 )
 #: Sweeps over one row, TILE elements at a time; by architecture class and element size in bytes.
 LOOP_CONFIGS = by_class(
-    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2), _LOOP_1),
-    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (4,), _LOOP_2),
+    (("sm_80", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2), _LOOP_1),
+    (("sm_80", "sm_100", "sm_89", "sm_86", "sm_120"), (4,), _LOOP_2),
     (("sm_80", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _LOOP_3),
-    (("sm_90",), (8,), _LOOP_4),
-    (("gfx90a", "gfx942", "gfx950"), (1, 2, 4), _LOOP_5),
-    (("gfx90a", "gfx942", "gfx950"), (8,), _LOOP_6),
+    (("sm_90",), (1,), _LOOP_4),
+    (("sm_90",), (2,), _LOOP_5),
+    (("sm_90",), (4,), _LOOP_6),
+    (("sm_90",), (8,), _LOOP_7),
+    (("gfx90a", "gfx942", "gfx950"), (1, 2, 4), _LOOP_8),
+    (("gfx90a", "gfx942", "gfx950"), (8,), _LOOP_9),
 )
 
 
@@ -1329,8 +1392,8 @@ def _plan(call: Call) -> Launch:
             rereads=1,
             joins=2,
             passes=2,
-            held=0.8125,
-            held_wide=0.975,
+            held=0.75,
+            held_wide=0.9,
         )
         return split_cost(config, call.target, work, call.element_size, rows.total, columns)
 
@@ -1484,8 +1547,8 @@ def _plan_causal(call: Call) -> Launch:
             rereads=1,
             joins=2,
             passes=2,
-            held=0.8125,
-            held_wide=0.975,
+            held=0.75,
+            held_wide=0.9,
         )
         return split_cost(config, call.target, work, call.element_size, rows.total, columns)
 
@@ -1643,8 +1706,8 @@ def _plan_mask(call: Call) -> Launch:
             rereads=2,
             joins=2,
             passes=2,
-            held=1.4625,
-            held_wide=1.625,
+            held=1.35,
+            held_wide=1.5,
         )
         return split_cost(config, call.target, work, call.element_size, rows.total, columns)
 
@@ -1806,8 +1869,8 @@ def _plan_mask_causal(call: Call) -> Launch:
             rereads=2,
             joins=2,
             passes=2,
-            held=1.4625,
-            held_wide=1.625,
+            held=1.35,
+            held_wide=1.5,
         )
         return split_cost(config, call.target, work, call.element_size, rows.total, columns)
 

@@ -1,6 +1,6 @@
 """Softmax of each row.
 
-Built by tilegen 0.1.0 from specs/softmax.py (spec 84d2e39e, templates 89460f89).
+Built by tilegen 0.1.0 from specs/softmax.py (spec 84d2e39e, templates dfa26a98).
 Rebuild with `tilegen build`; edits are overwritten.
 
 Traffic: 2*M*N*e bytes (e: bytes of an element)
@@ -42,12 +42,12 @@ from ._runtime import (
 )
 
 _BLOCK_1 = (
-    Config(TILE=4096, num_warps=4),  # 16 B shared, 56 registers on sm_90, else unproven
-    Config(TILE=4096, num_warps=8),  # 32 B shared, 32 registers on sm_90, else unproven
-    Config(TILE=8192, num_warps=4),  # 16 B shared, 127 registers on sm_90, else unproven
-    Config(TILE=8192, num_warps=8),  # 32 B shared, 58 registers on sm_90, else unproven
-    Config(TILE=16384, num_warps=8),  # 32 B shared, 126 registers on sm_90, else unproven
-    Config(TILE=32768, num_warps=16),  # 64 B shared, 127 registers on sm_90, else unproven
+    Config(TILE=4096, num_warps=4),  # at most 256 B shared, unproven
+    Config(TILE=4096, num_warps=8),  # at most 256 B shared, unproven
+    Config(TILE=8192, num_warps=4),  # at most 512 B shared, unproven
+    Config(TILE=8192, num_warps=8),  # at most 512 B shared, unproven
+    Config(TILE=16384, num_warps=8),  # at most 1024 B shared, unproven
+    Config(TILE=32768, num_warps=16),  # at most 2048 B shared, unproven
 )
 _BLOCK_2 = (
     Config(TILE=512, num_warps=1),  # at most 64 B shared, unproven
@@ -58,40 +58,67 @@ _BLOCK_2 = (
     Config(TILE=16384, num_warps=16),  # at most 2048 B shared, unproven
 )
 _BLOCK_3 = (
-    Config(TILE=512, num_warps=1),  # 0 B shared, 72 registers
-    Config(TILE=1024, num_warps=1),  # 0 B shared, 122 registers
-    Config(TILE=4096, num_warps=8),  # 512 B shared, 92 registers
-    Config(TILE=4096, num_warps=2, spills=True),  # 512 B shared, 255 registers, 80 B spilled
-    Config(TILE=8192, num_warps=4, spills=True),  # 1024 B shared, 255 registers, 196 B spilled
-    Config(TILE=16384, num_warps=16, spills=True),  # 2048 B shared, 128 registers, 112 B spilled
+    Config(TILE=4096, num_warps=4, registers=48),  # 16 B shared
+    Config(TILE=4096, num_warps=8, registers=32),  # 32 B shared
+    Config(TILE=8192, num_warps=4, registers=80),  # 16 B shared
+    Config(TILE=8192, num_warps=8, registers=48),  # 32 B shared
+    Config(TILE=16384, num_warps=8, registers=80),  # 32 B shared
+    Config(TILE=32768, num_warps=16, registers=89),  # 64 B shared
+)
+_BLOCK_4 = (
+    Config(TILE=4096, num_warps=4, registers=47),  # 16 B shared
+    Config(TILE=4096, num_warps=8, registers=32),  # 32 B shared
+    Config(TILE=8192, num_warps=4, registers=80),  # 16 B shared
+    Config(TILE=8192, num_warps=8, registers=48),  # 32 B shared
+    Config(TILE=16384, num_warps=8, registers=80),  # 32 B shared
+    Config(TILE=32768, num_warps=16, registers=96),  # 64 B shared
+)
+_BLOCK_5 = (
+    Config(TILE=4096, num_warps=4, registers=56),  # 16 B shared
+    Config(TILE=4096, num_warps=8, registers=32),  # 32 B shared
+    Config(TILE=8192, num_warps=4, registers=127),  # 16 B shared
+    Config(TILE=8192, num_warps=8, registers=58),  # 32 B shared
+    Config(TILE=16384, num_warps=8, registers=126),  # 32 B shared
+    Config(TILE=32768, num_warps=16, registers=127),  # 64 B shared
+)
+_BLOCK_6 = (
+    Config(TILE=512, num_warps=1, registers=72),  # 0 B shared
+    Config(TILE=1024, num_warps=1, registers=122),  # 0 B shared
+    Config(TILE=4096, num_warps=8, registers=92),  # 512 B shared
+    Config(TILE=4096, num_warps=2, registers=255, spills=True),  # 512 B shared, 80 B spilled
+    Config(TILE=8192, num_warps=4, registers=255, spills=True),  # 1024 B shared, 196 B spilled
+    Config(TILE=16384, num_warps=16, registers=128, spills=True),  # 2048 B shared, 112 B spilled
 )
 #: Whole rows in registers, TILE elements to a program; by architecture class and element size in bytes.
 BLOCK_CONFIGS = by_class(
     (
-        ("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120", "gfx90a", "gfx942", "gfx950"),
+        ("sm_80", "sm_100", "sm_89", "sm_86", "sm_120", "gfx90a", "gfx942", "gfx950"),
         (1, 2, 4),
         _BLOCK_1,
     ),
     (("gfx90a", "gfx942", "gfx950"), (8,), _BLOCK_1),
     (("sm_80", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _BLOCK_2),
-    (("sm_90",), (8,), _BLOCK_3),
+    (("sm_90",), (1,), _BLOCK_3),
+    (("sm_90",), (2,), _BLOCK_4),
+    (("sm_90",), (4,), _BLOCK_5),
+    (("sm_90",), (8,), _BLOCK_6),
 )
 
 _LOOP_1 = (
-    Config(TILE=2048, num_warps=4),  # 16 B shared, 32 registers on sm_90, else unproven
-    Config(TILE=2048, num_warps=8),  # 32 B shared, 28 registers on sm_90, else unproven
-    Config(TILE=8192, num_warps=4),  # 16 B shared, 95 registers on sm_90, else unproven
-    Config(TILE=8192, num_warps=16),  # 64 B shared, 40 registers on sm_90, else unproven
-    Config(TILE=16384, num_warps=8),  # 32 B shared, 98 registers on sm_90, else unproven
-    Config(TILE=32768, num_warps=32),  # 128 B shared, 63 registers on sm_90, else unproven
+    Config(TILE=2048, num_warps=4),  # at most 1024 B shared, unproven
+    Config(TILE=2048, num_warps=8),  # at most 1024 B shared, unproven
+    Config(TILE=8192, num_warps=4),  # at most 4096 B shared, unproven
+    Config(TILE=8192, num_warps=16),  # at most 4096 B shared, unproven
+    Config(TILE=16384, num_warps=8),  # at most 8192 B shared, unproven
+    Config(TILE=32768, num_warps=32),  # at most 16384 B shared, unproven
 )
 _LOOP_2 = (
-    Config(TILE=2048, num_warps=4),  # 16 B shared, 39 registers on sm_90, else unproven
-    Config(TILE=2048, num_warps=8),  # 32 B shared, 32 registers on sm_90, else unproven
-    Config(TILE=8192, num_warps=4),  # 16 B shared, 186 registers on sm_90, else unproven
-    Config(TILE=8192, num_warps=8),  # 32 B shared, 80 registers on sm_90, else unproven
-    Config(TILE=8192, num_warps=16),  # 64 B shared, 53 registers on sm_90, else unproven
-    Config(TILE=16384, num_warps=32),  # 128 B shared, 49 registers on sm_90, else unproven
+    Config(TILE=2048, num_warps=4),  # at most 2048 B shared, unproven
+    Config(TILE=2048, num_warps=8),  # at most 2048 B shared, unproven
+    Config(TILE=8192, num_warps=4),  # at most 8192 B shared, unproven
+    Config(TILE=8192, num_warps=8),  # at most 8192 B shared, unproven
+    Config(TILE=8192, num_warps=16),  # at most 8192 B shared, unproven
+    Config(TILE=16384, num_warps=32),  # at most 16384 B shared, unproven
 )
 _LOOP_3 = (
     Config(TILE=2048, num_warps=4),  # at most 8192 B shared, unproven
@@ -102,14 +129,38 @@ _LOOP_3 = (
     Config(TILE=8192, num_warps=32),  # at most 32768 B shared, unproven
 )
 _LOOP_4 = (
-    Config(TILE=2048, num_warps=4),  # 32 B shared, 164 registers
-    Config(TILE=2048, num_warps=8),  # 64 B shared, 120 registers
-    Config(TILE=2048, num_warps=16),  # 128 B shared, 55 registers
-    Config(TILE=4096, num_warps=8),  # 64 B shared, 240 registers
-    Config(TILE=4096, num_warps=16),  # 128 B shared, 120 registers
-    Config(TILE=8192, num_warps=32, spills=True),  # 256 B shared, 64 registers, 264 B spilled
+    Config(TILE=2048, num_warps=4, registers=31),  # 16 B shared, 32 registers
+    Config(TILE=2048, num_warps=8, registers=28),  # 32 B shared
+    Config(TILE=8192, num_warps=4, registers=95),  # 16 B shared
+    Config(TILE=8192, num_warps=16, registers=40),  # 64 B shared
+    Config(TILE=16384, num_warps=8, registers=98),  # 32 B shared
+    Config(TILE=32768, num_warps=32, registers=55),  # 128 B shared
 )
 _LOOP_5 = (
+    Config(TILE=2048, num_warps=4, registers=32),  # 16 B shared
+    Config(TILE=2048, num_warps=8, registers=27),  # 32 B shared
+    Config(TILE=8192, num_warps=4, registers=80),  # 16 B shared
+    Config(TILE=8192, num_warps=16, registers=32),  # 64 B shared
+    Config(TILE=16384, num_warps=8, registers=80),  # 32 B shared
+    Config(TILE=32768, num_warps=32, registers=63),  # 128 B shared
+)
+_LOOP_6 = (
+    Config(TILE=2048, num_warps=4, registers=39),  # 16 B shared
+    Config(TILE=2048, num_warps=8, registers=32),  # 32 B shared
+    Config(TILE=8192, num_warps=4, registers=186),  # 16 B shared
+    Config(TILE=8192, num_warps=8, registers=80),  # 32 B shared
+    Config(TILE=8192, num_warps=16, registers=53),  # 64 B shared
+    Config(TILE=16384, num_warps=32, registers=49),  # 128 B shared
+)
+_LOOP_7 = (
+    Config(TILE=2048, num_warps=4, registers=164),  # 32 B shared
+    Config(TILE=2048, num_warps=8, registers=120),  # 64 B shared
+    Config(TILE=2048, num_warps=16, registers=55),  # 128 B shared
+    Config(TILE=4096, num_warps=8, registers=240),  # 64 B shared
+    Config(TILE=4096, num_warps=16, registers=120),  # 128 B shared
+    Config(TILE=8192, num_warps=32, registers=64, spills=True),  # 256 B shared, 264 B spilled
+)
+_LOOP_8 = (
     Config(TILE=2048, num_warps=4),  # at most 2048 B shared, unproven
     Config(TILE=8192, num_warps=4),  # at most 8192 B shared, unproven
     Config(TILE=8192, num_warps=8),  # at most 8192 B shared, unproven
@@ -117,7 +168,7 @@ _LOOP_5 = (
     Config(TILE=16384, num_warps=16),  # at most 16384 B shared, unproven
     Config(TILE=32768, num_warps=16),  # at most 32768 B shared, unproven
 )
-_LOOP_6 = (
+_LOOP_9 = (
     Config(TILE=2048, num_warps=4),  # at most 8192 B shared, unproven
     Config(TILE=2048, num_warps=8),  # at most 8192 B shared, unproven
     Config(TILE=4096, num_warps=16),  # at most 16384 B shared, unproven
@@ -127,12 +178,15 @@ _LOOP_6 = (
 )
 #: Sweeps over one row, TILE elements at a time; by architecture class and element size in bytes.
 LOOP_CONFIGS = by_class(
-    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2), _LOOP_1),
-    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (4,), _LOOP_2),
+    (("sm_80", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2), _LOOP_1),
+    (("sm_80", "sm_100", "sm_89", "sm_86", "sm_120"), (4,), _LOOP_2),
     (("sm_80", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _LOOP_3),
-    (("sm_90",), (8,), _LOOP_4),
-    (("gfx90a", "gfx942", "gfx950"), (1, 2, 4), _LOOP_5),
-    (("gfx90a", "gfx942", "gfx950"), (8,), _LOOP_6),
+    (("sm_90",), (1,), _LOOP_4),
+    (("sm_90",), (2,), _LOOP_5),
+    (("sm_90",), (4,), _LOOP_6),
+    (("sm_90",), (8,), _LOOP_7),
+    (("gfx90a", "gfx942", "gfx950"), (1, 2, 4), _LOOP_8),
+    (("gfx90a", "gfx942", "gfx950"), (8,), _LOOP_9),
 )
 
 
@@ -424,8 +478,8 @@ def _plan(call: Call) -> Launch:
             rereads=1,
             joins=2,
             passes=2,
-            held=0.65,
-            held_wide=0.975,
+            held=0.6,
+            held_wide=0.9,
         )
         return split_cost(config, call.target, work, call.element_size, rows.total, columns)
 

@@ -2,7 +2,7 @@
 
 They are those above a threshold found by bisection, and one is drawn by the Gumbel maximum.
 
-Built by tilegen 0.1.0 from specs/top_p_sample.py (spec 23ad1d28, templates 89460f89).
+Built by tilegen 0.1.0 from specs/top_p_sample.py (spec 23ad1d28, templates dfa26a98).
 Rebuild with `tilegen build`; edits are overwritten.
 
 Traffic: M*V*e + M*e + 8*M + i bytes (e: bytes of an element, i: bytes of an index)
@@ -51,22 +51,38 @@ _BLOCK_1 = (
     Config(TILE=32768, num_warps=32),  # at most 4096 B shared, unproven
 )
 _BLOCK_2 = (
-    Config(TILE=512, num_warps=1),  # 16 B shared, 158 registers
-    Config(TILE=512, num_warps=2),  # 64 B shared, 128 registers
-    Config(TILE=1024, num_warps=2),  # 128 B shared, 168 registers
-    Config(TILE=1024, num_warps=1, spills=True),  # 32 B shared, 255 registers, 176 B spilled
-    Config(TILE=4096, num_warps=4, spills=True),  # 512 B shared, 255 registers, 648 B spilled
-    Config(TILE=32768, num_warps=32, spills=True),  # 4096 B shared, 64 registers, 28544 B spilled
+    Config(TILE=512, num_warps=1, registers=80),  # 0 B shared
+    Config(TILE=512, num_warps=2, registers=63),  # 16 B shared
+    Config(TILE=1024, num_warps=2, registers=117),  # 32 B shared
+    Config(TILE=1024, num_warps=1, registers=255, spills=True),  # 0 B shared, 12 B spilled
+    Config(TILE=4096, num_warps=4, registers=255, spills=True),  # 128 B shared, 4 B spilled
+    Config(TILE=32768, num_warps=32, registers=64, spills=True),  # 1024 B shared, 1200 B spilled
 )
 _BLOCK_3 = (
-    Config(TILE=512, num_warps=1),  # 16 B shared, 95 registers
-    Config(TILE=512, num_warps=2),  # 16 B shared, 63 registers
-    Config(TILE=1024, num_warps=2),  # 32 B shared, 126 registers
-    Config(TILE=4096, num_warps=4),  # 128 B shared, 255 registers
-    Config(TILE=1024, num_warps=1, spills=True),  # 32 B shared, 255 registers, 8 B spilled
-    Config(TILE=32768, num_warps=32, spills=True),  # 1024 B shared, 64 registers, 1220 B spilled
+    Config(TILE=512, num_warps=1, registers=80),  # 0 B shared
+    Config(TILE=512, num_warps=2, registers=63),  # 16 B shared
+    Config(TILE=1024, num_warps=2, registers=117),  # 32 B shared
+    Config(TILE=4096, num_warps=4, registers=255),  # 128 B shared
+    Config(TILE=1024, num_warps=1, registers=255, spills=True),  # 32 B shared, 8 B spilled
+    Config(TILE=32768, num_warps=32, registers=64, spills=True),  # 1024 B shared, 1024 B spilled
 )
 _BLOCK_4 = (
+    Config(TILE=512, num_warps=1, registers=95),  # 16 B shared
+    Config(TILE=512, num_warps=2, registers=63),  # 16 B shared
+    Config(TILE=1024, num_warps=2, registers=126),  # 32 B shared
+    Config(TILE=4096, num_warps=4, registers=255),  # 128 B shared
+    Config(TILE=1024, num_warps=1, registers=255, spills=True),  # 32 B shared, 8 B spilled
+    Config(TILE=32768, num_warps=32, registers=64, spills=True),  # 1024 B shared, 1220 B spilled
+)
+_BLOCK_5 = (
+    Config(TILE=512, num_warps=1, registers=158),  # 16 B shared
+    Config(TILE=512, num_warps=2, registers=128),  # 64 B shared
+    Config(TILE=1024, num_warps=2, registers=168),  # 128 B shared
+    Config(TILE=1024, num_warps=1, registers=255, spills=True),  # 32 B shared, 176 B spilled
+    Config(TILE=4096, num_warps=4, registers=255, spills=True),  # 512 B shared, 648 B spilled
+    Config(TILE=32768, num_warps=32, registers=64, spills=True),  # 4096 B shared, 28544 B spilled
+)
+_BLOCK_6 = (
     Config(TILE=512, num_warps=1),  # at most 8 B shared, unproven
     Config(TILE=1024, num_warps=1),  # at most 16 B shared, unproven
     Config(TILE=1024, num_warps=2),  # at most 16 B shared, unproven
@@ -74,7 +90,7 @@ _BLOCK_4 = (
     Config(TILE=4096, num_warps=4),  # at most 64 B shared, unproven
     Config(TILE=32768, num_warps=8),  # at most 512 B shared, unproven
 )
-_BLOCK_5 = (
+_BLOCK_7 = (
     Config(TILE=512, num_warps=1),  # at most 32 B shared, unproven
     Config(TILE=512, num_warps=2),  # at most 32 B shared, unproven
     Config(TILE=512, num_warps=4),  # at most 32 B shared, unproven
@@ -85,10 +101,12 @@ _BLOCK_5 = (
 #: Whole rows in registers, TILE elements to a program; by architecture class and element size in bytes.
 BLOCK_CONFIGS = by_class(
     (("sm_80", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2, 4, 8), _BLOCK_1),
-    (("sm_90",), (1, 8), _BLOCK_2),
-    (("sm_90",), (2, 4), _BLOCK_3),
-    (("gfx90a", "gfx942", "gfx950"), (1, 2, 4), _BLOCK_4),
-    (("gfx90a", "gfx942", "gfx950"), (8,), _BLOCK_5),
+    (("sm_90",), (1,), _BLOCK_2),
+    (("sm_90",), (2,), _BLOCK_3),
+    (("sm_90",), (4,), _BLOCK_4),
+    (("sm_90",), (8,), _BLOCK_5),
+    (("gfx90a", "gfx942", "gfx950"), (1, 2, 4), _BLOCK_6),
+    (("gfx90a", "gfx942", "gfx950"), (8,), _BLOCK_7),
 )
 
 

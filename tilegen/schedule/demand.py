@@ -14,7 +14,7 @@ from tilegen.schedule.predict import Work
 USUAL_SIZE = 2
 #: Of what lives in the body of a loop, the compiler holds this share at once (layernorm and
 #: add_rmsnorm, 32 and 64 elements a thread); with blocks loaded ahead it is more (softmax).
-LOOP_HOLDS, AHEAD_HOLDS = 0.65, 1.4
+LOOP_HOLDS, AHEAD_HOLDS = 0.6, 1.4
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ proof is the worst of theirs.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from tilegen.families.program import Program
@@ -23,6 +23,8 @@ class Said:
     Attributes:
         shared: bytes of shared memory of a program.
         registers: of a thread.
+        held: the same in the kernels that the table is named for, without those of split rows; 0
+            for elementwise ones, whose choice does not depend on it.
         spill: bytes of a thread.
         fault: why the config must go; empty if it may stay.
         rejected: why no call can get here: the GPU lacks a dtype.
@@ -32,6 +34,7 @@ class Said:
 
     shared: int = 0
     registers: int = 0
+    held: int = 0
     spill: int = 0
     fault: str = ""
     rejected: str = ""
@@ -83,7 +86,13 @@ class Proofs:
         for version, records in versions.items():
             own = [records.get(name) for name in names]
             if any(own):
-                found[version] = _worst(version, names, own, key.target.shared_per_program)
+                said = _worst(version, names, own, key.target.shared_per_program)
+                held = [
+                    r.get("registers", 0)
+                    for n, r in zip(names, own, strict=True)
+                    if r and _is_main(n, kind)
+                ]
+                found[version] = replace(said, held=max(held, default=0) if said.complete else 0)
         return found
 
 
@@ -101,14 +110,19 @@ def _worst(
     if shared > most:
         failures.append(f"{shared} B shared of at most {most}")
     return Said(
-        shared,
-        max(record.get("registers", 0) for record in known),
-        max(record.get("spill", 0) for record in known),
-        f"Triton {version}: {failures[0]}" if failures else "",
-        next((record["rejected"] for record in known if "rejected" in record), ""),
-        any(record.get("fastest") for record in known),
-        len(known) == len(records),
+        shared=shared,
+        registers=max(record.get("registers", 0) for record in known),
+        spill=max(record.get("spill", 0) for record in known),
+        fault=f"Triton {version}: {failures[0]}" if failures else "",
+        rejected=next((record["rejected"] for record in known if "rejected" in record), ""),
+        fastest=any(record.get("fastest") for record in known),
+        complete=len(known) == len(records),
     )
+
+
+def _is_main(entry: str, kind: str) -> bool:
+    """Whether an entry is of a kernel that a table of row kernels is named for."""
+    return kind in ("block", "loop") and entry.split(" ", 1)[0].endswith(f"_{kind}")
 
 
 def proofs(

@@ -70,6 +70,7 @@ class Verdict:
         registers: predicted registers of a thread.
         kept: it stands in the module.
         spills: the compiler said so; it runs only where no other config fits.
+        proven: registers of a thread, by the compiler; 0 if that is not known.
         reason: of a rejection; empty for a kept config.
     """
 
@@ -78,12 +79,13 @@ class Verdict:
     registers: int
     kept: bool = False
     spills: bool = False
+    proven: int = 0
     reason: str = ""
 
     @property
     def config(self) -> Config:
         """As the cost functions take it."""
-        return dict(self.values)
+        return dict(self.values) | ({"registers": self.proven} if self.proven else {})
 
 
 @dataclass(frozen=True, eq=False, slots=True)

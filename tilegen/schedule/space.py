@@ -156,24 +156,24 @@ def _verdict(demand: Demand, key: Key, verdict: Verdict, said: Said) -> Verdict:
     """One of the best, unless the compiler is against it."""
     if said.fault:
         return replace(verdict, reason=f"compiler: {said.fault}")
-    return replace(verdict, kept=True, spills=said.spills)
+    return replace(verdict, kept=True, spills=said.spills, proven=said.held)
 
 
 def _space(demand: Demand, keys: tuple[Key, ...], proofs: Proofs) -> Space:
     name = demand.kind.upper()
-    by_row: dict[tuple[tuple[Values, bool, bool], ...], list[Key]] = {}
+    by_row: dict[tuple[tuple[Values, bool, bool, int], ...], list[Key]] = {}
     found = proven(demand, keys, proofs)
     for key, configs in found.items():
-        row = tuple((values, said.spills, said.fastest) for values, said in configs.items())
+        row = tuple((v, said.spills, said.fastest, said.held) for v, said in configs.items())
         by_row.setdefault(row, []).append(key)
     rows = []
     for place, (row, served) in enumerate(by_row.items(), 1):
         texts = tuple(
             ConfigText(
-                _text(values, spills),
+                _text(values, spills, held),
                 _note(demand, values, {key: found[key][values] for key in served}),
             )
-            for values, spills, _ in row
+            for values, spills, _, held in row
         )
         rows.append(SpaceRow(f"_{name}_{place}", texts, _rectangles(served)))
     return Space(f"{name}_CONFIGS", DOCS[demand.kind], tuple(rows))
@@ -189,9 +189,10 @@ def _rectangles(keys: Sequence[Key]) -> tuple[tuple[tuple[str, ...], tuple[int, 
     return tuple((classes, tuple(of)) for classes, of in sizes.items())
 
 
-def _text(values: Values, spills: bool) -> str:
+def _text(values: Values, spills: bool, held: int) -> str:
     given = [f"{name}={value}" for name, value in values]
-    return f"Config({', '.join(given + ['spills=True'] * spills)})"
+    said = [f"registers={held}"] * bool(held) + ["spills=True"] * spills
+    return f"Config({', '.join(given + said)})"
 
 
 def _note(demand: Demand, values: Values, served: Mapping[Key, Said]) -> str:
@@ -201,7 +202,10 @@ def _note(demand: Demand, values: Values, served: Mapping[Key, Said]) -> str:
         most = max(by_values(demand, key)[values].shared for key in served)
         return f"{'' if demand.kind == 'flat' else 'at most '}{most} B shared, unproven"
     spill = max(said.spill for said in known)
-    needs = f"{max(s.shared for s in known)} B shared, {max(s.registers for s in known)} registers"
+    needs = f"{max(s.shared for s in known)} B shared"
+    registers = max(s.registers for s in known)
+    if any(s.held != registers for s in known):  # else the config says so
+        needs += f", {registers} registers"
     if spill:
         needs += f", {spill} B spilled" + ", fastest" * known[0].fastest
     classes = dict.fromkeys(key.target.architecture for key in served)
