@@ -5,8 +5,9 @@ from pathlib import Path
 import pytest
 
 from tilegen import errors
+from tilegen.analysis.explain import explain
 from tilegen.build import BuiltOp, build_named, build_ops
-from tilegen.targets import TARGETS
+from tilegen.targets import TARGETS, get
 
 HOSTILE = Path(__file__).parents[1] / "hostile" / "hostile_specs.py"
 SPECS = Path(__file__).parents[2] / "specs"
@@ -30,6 +31,11 @@ def test_stages(name: str, columns: list[tuple[str, ...]], internal: list[str]) 
     (variant,) = built(name).variants
     assert [program.columns for program in variant.programs] == columns
     assert [output.name for output in variant.internal] == internal
+
+
+def test_stages_are_explained() -> None:
+    text = explain(built("both_ways"), {}, get("h200")).text(rejected=False)
+    assert "3 stages, which reduce (M), then (N), then nothing: total, top in memory" in text
 
 
 def test_what_every_op_of_the_catalogue_needs_fits_one_stage() -> None:

@@ -187,10 +187,9 @@ def _cuts(variant: RenderedVariant) -> tuple[str, ...]:
     if len(variant.programs) == 1:
         return ()
     reduced = [f"({', '.join(p.columns)})" if p.columns else "nothing" for p in variant.programs]
-    left = ", ".join(output.name for output in variant.internal)
     return (
         f"{len(reduced)} stages, which reduce {', then '.join(reduced)}: "
-        f"{left} in memory between them",
+        f"{', '.join(variant.handed)} in memory between them",
     )
 
 

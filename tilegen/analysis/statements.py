@@ -101,7 +101,8 @@ ELEMENT_SIZES = (1, 2, 4, 8)
 VECTOR_BYTES = 16
 
 
-def passes(kernel: Kernel, operands: Sequence[Operand]) -> tuple[Pass, ...]:
+@cache
+def passes(kernel: Kernel, operands: tuple[Operand, ...]) -> tuple[Pass, ...]:
     """The passes of a kernel, in order; a sweep that was not needed is left out."""
     reader = _Reader(kernel, {operand.name: operand for operand in operands})
     looping = kernel.template == "row_sweeps"

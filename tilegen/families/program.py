@@ -139,9 +139,9 @@ class Let:
     value: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, eq=False, slots=True)
 class Kernel:
-    """One kernel of a program.
+    """One kernel of a program; compared by identity.
 
     Attributes:
         name: of the jitted function.

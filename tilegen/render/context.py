@@ -36,6 +36,13 @@ class RenderedVariant:
     reference: Reference
 
     @property
+    def handed(self) -> tuple[str, ...]:
+        """What stages read of earlier ones: internal results, or outputs."""
+        given = {operand.name for operand in self.graph.operands}
+        read = [o.name for program in self.programs for o in program.graph.operands]
+        return tuple(dict.fromkeys(name for name in read if name not in given))
+
+    @property
     def internals(self) -> list[str]:
         """`internal` as the module declares it."""
         return [_output(output) for output in self.internal]

@@ -1,10 +1,11 @@
 """The text of one spec's module."""
 
-import ast
 import hashlib
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Sequence
 from functools import cache
 from pathlib import Path
+from types import CodeType
 from typing import Any
 
 from tilegen.analysis.facts import facts
@@ -54,6 +55,14 @@ def template_hash(folder: Path) -> str:
 
 def _import_names(text: str, folder: Path) -> str:
     """The text with the names of `_runtime.py` that it uses in its import line."""
-    used = {node.id for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Name)}
-    names = sorted(used & public_names(folder))
+    known = set(_names(compile(text, "module", "exec"))) & public_names(folder)
+    names = sorted(name for name in known if re.search(rf"(?<![\w.]){name}\b", text))
     return text.replace("from ._runtime import *", f"from ._runtime import ({', '.join(names)})")
+
+
+def _names(code: CodeType) -> Iterator[str]:
+    """The names that code and its functions use, those of attributes among them."""
+    yield from code.co_names
+    for part in code.co_consts:
+        if isinstance(part, CodeType):
+            yield from _names(part)
