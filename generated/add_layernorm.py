@@ -2,7 +2,7 @@
 
 y normalises the unrounded sum; h is that sum as it is stored, rounded.
 
-Built by tilegen 0.1.0 from specs/add_layernorm.py (spec f5dda980, templates 185bb02d).
+Built by tilegen 0.1.0 from specs/add_layernorm.py (spec f5dda980, templates 4b2edb6f).
 Rebuild with `tilegen build`; edits are overwritten.
 
 Traffic: 4*M*N*e + N*e bytes (e: bytes of an element)
@@ -132,7 +132,7 @@ _LOOP_2 = (
 )
 _LOOP_3 = (
     Config(TILE=2048, num_warps=4, registers=40),  # 48 B shared
-    Config(TILE=2048, num_warps=8, registers=32),  # 4096 B shared, 36 registers
+    Config(TILE=2048, num_warps=8, registers=32),  # 4096 B shared, 36 registers in split rows
     Config(TILE=8192, num_warps=4, registers=160),  # 48 B shared
     Config(TILE=8192, num_warps=8, registers=64),  # 96 B shared
     Config(TILE=8192, num_warps=16, registers=40),  # 192 B shared
@@ -141,24 +141,24 @@ _LOOP_3 = (
 _LOOP_4 = (
     Config(TILE=2048, num_warps=4, registers=48),  # 48 B shared
     Config(TILE=2048, num_warps=8, registers=32),  # 96 B shared
-    Config(TILE=8192, num_warps=4, registers=148),  # 48 B shared, 168 registers
+    Config(TILE=8192, num_warps=4, registers=148),  # 48 B shared, 168 registers in split rows
     Config(TILE=8192, num_warps=8, registers=98),  # 96 B shared
     Config(TILE=8192, num_warps=16, registers=54),  # 192 B shared
     Config(TILE=16384, num_warps=32, registers=62),  # 384 B shared
 )
 _LOOP_5 = (
-    Config(TILE=2048, num_warps=4, registers=51),  # 48 B shared, 56 registers
+    Config(TILE=2048, num_warps=4, registers=51),  # 48 B shared, 56 registers in split rows
     Config(TILE=2048, num_warps=8, registers=38),  # 96 B shared
-    Config(TILE=8192, num_warps=4, registers=172),  # 48 B shared, 254 registers
+    Config(TILE=8192, num_warps=4, registers=172),  # 48 B shared, 254 registers in split rows
     Config(TILE=8192, num_warps=8, registers=124),  # 96 B shared
     Config(TILE=16384, num_warps=32, registers=54),  # 384 B shared
     Config(TILE=8192, num_warps=16, registers=64, spills=True),  # 192 B shared, 8 B spilled
 )
 _LOOP_6 = (
-    Config(TILE=2048, num_warps=4, registers=98),  # 96 B shared, 100 registers
+    Config(TILE=2048, num_warps=4, registers=98),  # 96 B shared, 100 registers in split rows
     Config(TILE=2048, num_warps=8, registers=64),  # 192 B shared
     Config(TILE=2048, num_warps=16, registers=64),  # 384 B shared
-    Config(TILE=8192, num_warps=16, registers=100),  # 384 B shared, 102 registers
+    Config(TILE=8192, num_warps=16, registers=100),  # 384 B shared, 102 registers in split rows
     Config(TILE=8192, num_warps=32, registers=64),  # 768 B shared
     Config(TILE=4096, num_warps=16, registers=64, spills=True),  # 384 B shared, 16 B spilled
 )

@@ -2,7 +2,7 @@
 
 y normalises the unrounded sum; h is that sum as it is stored, rounded.
 
-Built by tilegen 0.1.0 from specs/add_rmsnorm.py (spec 76e34d14, templates 185bb02d).
+Built by tilegen 0.1.0 from specs/add_rmsnorm.py (spec 76e34d14, templates 4b2edb6f).
 Rebuild with `tilegen build`; edits are overwritten.
 
 Traffic: 4*M*N*e + N*e bytes (e: bytes of an element)
@@ -134,14 +134,14 @@ _LOOP_2 = (
 )
 _LOOP_3 = (
     Config(TILE=2048, num_warps=4, registers=40),  # 16 B shared
-    Config(TILE=8192, num_warps=8, registers=40),  # 32 B shared, 63 registers
+    Config(TILE=8192, num_warps=8, registers=40),  # 32 B shared, 63 registers in split rows
     Config(TILE=8192, num_warps=16, registers=40),  # 64 B shared
-    Config(TILE=16384, num_warps=8, registers=80),  # 32 B shared, 128 registers
-    Config(TILE=16384, num_warps=16, registers=40),  # 64 B shared, 64 registers
-    Config(TILE=32768, num_warps=32, registers=52),  # 128 B shared, 63 registers
+    Config(TILE=16384, num_warps=8, registers=80),  # 32 B shared, 128 registers in split rows
+    Config(TILE=16384, num_warps=16, registers=40),  # 64 B shared, 64 registers in split rows
+    Config(TILE=32768, num_warps=32, registers=52),  # 128 B shared, 63 registers in split rows
 )
 _LOOP_4 = (
-    Config(TILE=2048, num_warps=4, registers=32),  # 16 B shared, 40 registers
+    Config(TILE=2048, num_warps=4, registers=32),  # 16 B shared, 40 registers in split rows
     Config(TILE=8192, num_warps=8, registers=64),  # 32 B shared
     Config(TILE=8192, num_warps=16, registers=40),  # 64 B shared
     Config(TILE=16384, num_warps=8, registers=138),  # 32 B shared

@@ -1,6 +1,6 @@
 """Normalise groups of channels over all positions (Wu and He, arXiv:1803.08494).
 
-Built by tilegen 0.1.0 from specs/groupnorm.py (spec e0f2072b, templates 185bb02d).
+Built by tilegen 0.1.0 from specs/groupnorm.py (spec e0f2072b, templates 4b2edb6f).
 Rebuild with `tilegen build`; edits are overwritten.
 
 Traffic: 2*B*C*G*HW*e + 2*C*G*e bytes (e: bytes of an element)
@@ -160,7 +160,7 @@ _LOOP_5 = (
     Config(TILE=8192, num_warps=4, registers=128),  # 48 B shared
     Config(TILE=8192, num_warps=16, registers=64),  # 192 B shared
     Config(TILE=16384, num_warps=8, registers=128),  # 96 B shared
-    Config(TILE=32768, num_warps=32, registers=52),  # 384 B shared, 64 registers
+    Config(TILE=32768, num_warps=32, registers=52),  # 384 B shared, 64 registers in split rows
 )
 _LOOP_6 = (
     Config(TILE=2048, num_warps=4, registers=94),  # 96 B shared

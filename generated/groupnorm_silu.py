@@ -1,6 +1,6 @@
 """Group norm (Wu and He, arXiv:1803.08494), then SiLU, as in a diffusion U-Net's blocks.
 
-Built by tilegen 0.1.0 from specs/groupnorm_silu.py (spec bf8a903e, templates 185bb02d).
+Built by tilegen 0.1.0 from specs/groupnorm_silu.py (spec bf8a903e, templates 4b2edb6f).
 Rebuild with `tilegen build`; edits are overwritten.
 
 Traffic: 2*B*C*G*HW*e + 2*C*G*e bytes (e: bytes of an element)
@@ -153,7 +153,7 @@ _LOOP_4 = (
     Config(TILE=8192, num_warps=4, registers=70),  # 48 B shared
     Config(TILE=8192, num_warps=16, registers=40),  # 192 B shared
     Config(TILE=16384, num_warps=8, registers=80),  # 96 B shared
-    Config(TILE=32768, num_warps=32, registers=36),  # 384 B shared, 41 registers
+    Config(TILE=32768, num_warps=32, registers=36),  # 384 B shared, 41 registers in split rows
 )
 _LOOP_5 = (
     Config(TILE=2048, num_warps=4, registers=48),  # 48 B shared
@@ -161,7 +161,7 @@ _LOOP_5 = (
     Config(TILE=8192, num_warps=4, registers=128),  # 48 B shared
     Config(TILE=8192, num_warps=16, registers=64),  # 192 B shared
     Config(TILE=16384, num_warps=8, registers=128),  # 96 B shared
-    Config(TILE=32768, num_warps=32, registers=50),  # 384 B shared, 53 registers
+    Config(TILE=32768, num_warps=32, registers=50),  # 384 B shared, 53 registers in split rows
 )
 _LOOP_6 = (
     Config(TILE=2048, num_warps=4, registers=124),  # 96 B shared

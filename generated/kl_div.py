@@ -1,6 +1,6 @@
 """Kullback-Leibler divergence KL(p || q) of each row; q is given by its logarithms.
 
-Built by tilegen 0.1.0 from specs/kl_div.py (spec f3089e94, templates 185bb02d).
+Built by tilegen 0.1.0 from specs/kl_div.py (spec f3089e94, templates 4b2edb6f).
 Rebuild with `tilegen build`; edits are overwritten.
 
 Traffic: 2*M*N*e + 4*M bytes (e: bytes of an element)
@@ -130,27 +130,27 @@ _LOOP_2 = (
     Config(TILE=16384, num_warps=32),  # at most 65536 B shared, unproven
 )
 _LOOP_3 = (
-    Config(TILE=2048, num_warps=4, registers=32),  # 16 B shared, 34 registers
-    Config(TILE=2048, num_warps=8, registers=31),  # 32 B shared, 34 registers
+    Config(TILE=2048, num_warps=4, registers=32),  # 16 B shared, 34 registers in split rows
+    Config(TILE=2048, num_warps=8, registers=31),  # 32 B shared, 34 registers in split rows
     Config(TILE=4096, num_warps=4, registers=72),  # 16 B shared
-    Config(TILE=4096, num_warps=8, registers=32),  # 32 B shared, 34 registers
+    Config(TILE=4096, num_warps=8, registers=32),  # 32 B shared, 34 registers in split rows
     Config(TILE=8192, num_warps=16, registers=32),  # 64 B shared
     Config(TILE=32768, num_warps=32, registers=54),  # 128 B shared
 )
 _LOOP_4 = (
-    Config(TILE=2048, num_warps=4, registers=32),  # 16 B shared, 36 registers
-    Config(TILE=2048, num_warps=8, registers=32),  # 32 B shared, 34 registers
+    Config(TILE=2048, num_warps=4, registers=32),  # 16 B shared, 36 registers in split rows
+    Config(TILE=2048, num_warps=8, registers=32),  # 32 B shared, 34 registers in split rows
     Config(TILE=4096, num_warps=4, registers=71),  # 16 B shared
-    Config(TILE=4096, num_warps=8, registers=32),  # 32 B shared, 36 registers
-    Config(TILE=8192, num_warps=16, registers=32),  # 64 B shared, 40 registers
+    Config(TILE=4096, num_warps=8, registers=32),  # 32 B shared, 36 registers in split rows
+    Config(TILE=8192, num_warps=16, registers=32),  # 64 B shared, 40 registers in split rows
     Config(TILE=32768, num_warps=32, registers=64, spills=True),  # 128 B shared, 12 B spilled
 )
 _LOOP_5 = (
     Config(TILE=2048, num_warps=4, registers=56),  # 16 B shared
-    Config(TILE=2048, num_warps=8, registers=32),  # 32 B shared, 34 registers
+    Config(TILE=2048, num_warps=8, registers=32),  # 32 B shared, 34 registers in split rows
     Config(TILE=4096, num_warps=4, registers=66),  # 16 B shared
-    Config(TILE=4096, num_warps=8, registers=36),  # 32 B shared, 40 registers
-    Config(TILE=8192, num_warps=16, registers=32),  # 64 B shared, 42 registers
+    Config(TILE=4096, num_warps=8, registers=36),  # 32 B shared, 40 registers in split rows
+    Config(TILE=8192, num_warps=16, registers=32),  # 64 B shared, 42 registers in split rows
     Config(TILE=32768, num_warps=32, registers=64, spills=True),  # 128 B shared, 4 B spilled
 )
 _LOOP_6 = (

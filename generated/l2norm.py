@@ -1,6 +1,6 @@
 """Divide each row by its Euclidean norm, or by eps where that is larger.
 
-Built by tilegen 0.1.0 from specs/l2norm.py (spec 4e0889c5, templates 185bb02d).
+Built by tilegen 0.1.0 from specs/l2norm.py (spec 4e0889c5, templates 4b2edb6f).
 Rebuild with `tilegen build`; edits are overwritten.
 
 Traffic: 2*M*N*e bytes (e: bytes of an element)
@@ -131,7 +131,7 @@ _LOOP_3 = (
     Config(TILE=32768, num_warps=32, registers=32),  # 128 B shared
 )
 _LOOP_4 = (
-    Config(TILE=2048, num_warps=4, registers=31),  # 16 B shared, 32 registers
+    Config(TILE=2048, num_warps=4, registers=31),  # 16 B shared, 32 registers in split rows
     Config(TILE=2048, num_warps=8, registers=30),  # 32 B shared
     Config(TILE=8192, num_warps=4, registers=48),  # 16 B shared
     Config(TILE=8192, num_warps=16, registers=32),  # 64 B shared

@@ -1,6 +1,6 @@
 """Normalise each row to mean 0 and variance 1 (Ba et al., arXiv:1607.06450).
 
-Built by tilegen 0.1.0 from specs/layernorm.py (spec 93853039, templates 185bb02d).
+Built by tilegen 0.1.0 from specs/layernorm.py (spec 93853039, templates 4b2edb6f).
 Rebuild with `tilegen build`; edits are overwritten.
 
 Traffic: 2*M*N*e + N*e bytes (e: bytes of an element)
@@ -130,24 +130,24 @@ _LOOP_2 = (
 )
 _LOOP_3 = (
     Config(TILE=2048, num_warps=4, registers=32),  # 48 B shared
-    Config(TILE=2048, num_warps=8, registers=29),  # 4096 B shared, 33 registers
+    Config(TILE=2048, num_warps=8, registers=29),  # 4096 B shared, 33 registers in split rows
     Config(TILE=8192, num_warps=4, registers=56),  # 48 B shared
-    Config(TILE=8192, num_warps=8, registers=32),  # 96 B shared, 38 registers
-    Config(TILE=16384, num_warps=8, registers=46),  # 96 B shared, 48 registers
-    Config(TILE=32768, num_warps=32, registers=35),  # 384 B shared, 38 registers
+    Config(TILE=8192, num_warps=8, registers=32),  # 96 B shared, 38 registers in split rows
+    Config(TILE=16384, num_warps=8, registers=46),  # 96 B shared, 48 registers in split rows
+    Config(TILE=32768, num_warps=32, registers=35),  # 384 B shared, 38 registers in split rows
 )
 _LOOP_4 = (
     Config(TILE=2048, num_warps=4, registers=32),  # 48 B shared
     Config(TILE=2048, num_warps=8, registers=32),  # 96 B shared
-    Config(TILE=8192, num_warps=4, registers=80),  # 48 B shared, 96 registers
-    Config(TILE=8192, num_warps=8, registers=57),  # 96 B shared, 60 registers
-    Config(TILE=16384, num_warps=8, registers=93),  # 96 B shared, 100 registers
+    Config(TILE=8192, num_warps=4, registers=80),  # 48 B shared, 96 registers in split rows
+    Config(TILE=8192, num_warps=8, registers=57),  # 96 B shared, 60 registers in split rows
+    Config(TILE=16384, num_warps=8, registers=93),  # 96 B shared, 100 registers in split rows
     Config(TILE=32768, num_warps=32, registers=62),  # 384 B shared
 )
 _LOOP_5 = (
     Config(TILE=2048, num_warps=4, registers=44),  # 48 B shared
     Config(TILE=2048, num_warps=8, registers=34),  # 96 B shared
-    Config(TILE=8192, num_warps=4, registers=100),  # 48 B shared, 102 registers
+    Config(TILE=8192, num_warps=4, registers=100),  # 48 B shared, 102 registers in split rows
     Config(TILE=8192, num_warps=8, registers=64),  # 96 B shared
     Config(TILE=16384, num_warps=8, registers=102),  # 96 B shared
     Config(TILE=32768, num_warps=32, registers=64),  # 384 B shared
@@ -157,7 +157,7 @@ _LOOP_6 = (
     Config(TILE=2048, num_warps=8, registers=58),  # 192 B shared
     Config(TILE=8192, num_warps=4, registers=168),  # 96 B shared
     Config(TILE=8192, num_warps=8, registers=128),  # 192 B shared
-    Config(TILE=16384, num_warps=16, registers=100),  # 384 B shared, 110 registers
+    Config(TILE=16384, num_warps=16, registers=100),  # 384 B shared, 110 registers in split rows
     Config(TILE=16384, num_warps=32, registers=64, spills=True),  # 768 B shared, 104 B spilled
 )
 _LOOP_7 = (

@@ -1,6 +1,6 @@
 """Natural logarithm of the sum of the exponentials of each row.
 
-Built by tilegen 0.1.0 from specs/logsumexp.py (spec 81e0b294, templates 185bb02d).
+Built by tilegen 0.1.0 from specs/logsumexp.py (spec 81e0b294, templates 4b2edb6f).
 Rebuild with `tilegen build`; edits are overwritten.
 
 Traffic: M*N*e + 4*M bytes (e: bytes of an element)
@@ -131,38 +131,38 @@ _LOOP_2 = (
     Config(TILE=8192, num_warps=32),  # at most 32768 B shared, unproven
 )
 _LOOP_3 = (
-    Config(TILE=2048, num_warps=4, registers=32),  # 16 B shared, 80 registers
-    Config(TILE=2048, num_warps=8, registers=25),  # 32 B shared, 80 registers
+    Config(TILE=2048, num_warps=4, registers=32),  # 16 B shared, 80 registers in split rows
+    Config(TILE=2048, num_warps=8, registers=25),  # 32 B shared, 80 registers in split rows
     Config(TILE=4096, num_warps=4, registers=48),  # 16 B shared
-    Config(TILE=4096, num_warps=8, registers=32),  # 32 B shared, 48 registers
+    Config(TILE=4096, num_warps=8, registers=32),  # 32 B shared, 48 registers in split rows
     Config(TILE=8192, num_warps=8, registers=48),  # 32 B shared
     Config(TILE=16384, num_warps=8, registers=120),  # 32 B shared
 )
 _LOOP_4 = (
-    Config(TILE=2048, num_warps=4, registers=32),  # 16 B shared, 80 registers
-    Config(TILE=2048, num_warps=8, registers=28),  # 32 B shared, 80 registers
+    Config(TILE=2048, num_warps=4, registers=32),  # 16 B shared, 80 registers in split rows
+    Config(TILE=2048, num_warps=8, registers=28),  # 32 B shared, 80 registers in split rows
     Config(TILE=4096, num_warps=4, registers=48),  # 16 B shared
-    Config(TILE=4096, num_warps=8, registers=32),  # 32 B shared, 48 registers
+    Config(TILE=4096, num_warps=8, registers=32),  # 32 B shared, 48 registers in split rows
     Config(TILE=8192, num_warps=8, registers=47),  # 32 B shared
     Config(TILE=16384, num_warps=8, registers=77),  # 32 B shared
 )
 _LOOP_5 = (
-    Config(TILE=2048, num_warps=4, registers=40),  # 16 B shared, 80 registers
-    Config(TILE=2048, num_warps=8, registers=31),  # 32 B shared, 80 registers
+    Config(TILE=2048, num_warps=4, registers=40),  # 16 B shared, 80 registers in split rows
+    Config(TILE=2048, num_warps=8, registers=31),  # 32 B shared, 80 registers in split rows
     Config(TILE=4096, num_warps=4, registers=70),  # 16 B shared
-    Config(TILE=4096, num_warps=8, registers=40),  # 32 B shared, 48 registers
+    Config(TILE=4096, num_warps=8, registers=40),  # 32 B shared, 48 registers in split rows
     Config(TILE=8192, num_warps=8, registers=73),  # 32 B shared
     Config(TILE=16384, num_warps=8, registers=185),  # 32 B shared
 )
 _LOOP_6 = (
-    Config(TILE=2048, num_warps=4, registers=162),  # 32 B shared, 246 registers
-    Config(TILE=2048, num_warps=8, registers=92),  # 64 B shared, 246 registers
+    Config(TILE=2048, num_warps=4, registers=162),  # 32 B shared, 246 registers in split rows
+    Config(TILE=2048, num_warps=8, registers=92),  # 64 B shared, 246 registers in split rows
     Config(
         TILE=2048, num_warps=16, registers=56, spills=True
-    ),  # 128 B shared, 128 registers, 2176 B spilled
+    ),  # 128 B shared, 128 registers in split rows, 2176 B spilled
     Config(
         TILE=2048, num_warps=32, registers=32, spills=True
-    ),  # 256 B shared, 64 registers, 3872 B spilled
+    ),  # 256 B shared, 64 registers in split rows, 3872 B spilled
     Config(TILE=4096, num_warps=4, registers=255, spills=True),  # 32 B shared, 460 B spilled
     Config(TILE=8192, num_warps=32, registers=64, spills=True),  # 256 B shared, 252 B spilled
 )

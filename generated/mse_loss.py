@@ -1,6 +1,6 @@
 """Mean squared error over all elements, one scalar.
 
-Built by tilegen 0.1.0 from specs/mse_loss.py (spec d67fdad1, templates 185bb02d).
+Built by tilegen 0.1.0 from specs/mse_loss.py (spec d67fdad1, templates 4b2edb6f).
 Rebuild with `tilegen build`; edits are overwritten.
 
 Traffic: 2*M*N*e + 4 bytes (e: bytes of an element)
@@ -126,26 +126,26 @@ _LOOP_2 = (
     Config(TILE=16384, num_warps=32),  # at most 65536 B shared, unproven
 )
 _LOOP_3 = (
-    Config(TILE=2048, num_warps=4, registers=22),  # 16 B shared, 34 registers
-    Config(TILE=2048, num_warps=8, registers=19),  # 32 B shared, 34 registers
-    Config(TILE=4096, num_warps=4, registers=32),  # 16 B shared, 34 registers
-    Config(TILE=4096, num_warps=8, registers=22),  # 32 B shared, 34 registers
+    Config(TILE=2048, num_warps=4, registers=22),  # 16 B shared, 34 registers in split rows
+    Config(TILE=2048, num_warps=8, registers=19),  # 32 B shared, 34 registers in split rows
+    Config(TILE=4096, num_warps=4, registers=32),  # 16 B shared, 34 registers in split rows
+    Config(TILE=4096, num_warps=8, registers=22),  # 32 B shared, 34 registers in split rows
     Config(TILE=8192, num_warps=8, registers=32),  # 32 B shared
     Config(TILE=32768, num_warps=32, registers=32),  # 128 B shared
 )
 _LOOP_4 = (
-    Config(TILE=2048, num_warps=4, registers=32),  # 16 B shared, 34 registers
-    Config(TILE=2048, num_warps=8, registers=25),  # 32 B shared, 34 registers
-    Config(TILE=4096, num_warps=4, registers=32),  # 16 B shared, 34 registers
-    Config(TILE=4096, num_warps=8, registers=32),  # 32 B shared, 34 registers
+    Config(TILE=2048, num_warps=4, registers=32),  # 16 B shared, 34 registers in split rows
+    Config(TILE=2048, num_warps=8, registers=25),  # 32 B shared, 34 registers in split rows
+    Config(TILE=4096, num_warps=4, registers=32),  # 16 B shared, 34 registers in split rows
+    Config(TILE=4096, num_warps=8, registers=32),  # 32 B shared, 34 registers in split rows
     Config(TILE=8192, num_warps=8, registers=38),  # 32 B shared
     Config(TILE=32768, num_warps=32, registers=38),  # 128 B shared
 )
 _LOOP_5 = (
-    Config(TILE=2048, num_warps=4, registers=34),  # 16 B shared, 40 registers
-    Config(TILE=2048, num_warps=8, registers=31),  # 32 B shared, 34 registers
+    Config(TILE=2048, num_warps=4, registers=34),  # 16 B shared, 40 registers in split rows
+    Config(TILE=2048, num_warps=8, registers=31),  # 32 B shared, 34 registers in split rows
     Config(TILE=4096, num_warps=4, registers=44),  # 16 B shared
-    Config(TILE=4096, num_warps=8, registers=36),  # 32 B shared, 40 registers
+    Config(TILE=4096, num_warps=8, registers=36),  # 32 B shared, 40 registers in split rows
     Config(TILE=8192, num_warps=8, registers=44),  # 32 B shared
     Config(TILE=32768, num_warps=32, registers=37),  # 128 B shared
 )

@@ -2,7 +2,7 @@
 
 As in Qwen3; the rotation is that of rope (Su et al., arXiv:2104.09864).
 
-Built by tilegen 0.1.0 from specs/qk_norm_rope.py (spec d00ab77b, templates 185bb02d).
+Built by tilegen 0.1.0 from specs/qk_norm_rope.py (spec d00ab77b, templates 4b2edb6f).
 Rebuild with `tilegen build`; edits are overwritten.
 
 Traffic: 4*B*D*H*S*e + B*S*i + 2*D*e*Min(P, B*S) + 2*D*e bytes (e: bytes of an element, i: bytes of an index)
@@ -134,12 +134,12 @@ _LOOP_3 = (
     Config(TILE=8192, num_warps=16),  # at most 32768 B shared, unproven
 )
 _LOOP_4 = (
-    Config(TILE=2048, num_warps=4, registers=48),  # 16 B shared, 72 registers
+    Config(TILE=2048, num_warps=4, registers=48),  # 16 B shared, 72 registers in split rows
     Config(TILE=2048, num_warps=8, registers=36),  # 32 B shared
-    Config(TILE=4096, num_warps=8, registers=48),  # 32 B shared, 73 registers
+    Config(TILE=4096, num_warps=8, registers=48),  # 32 B shared, 73 registers in split rows
     Config(TILE=8192, num_warps=8, registers=97),  # 32 B shared
-    Config(TILE=8192, num_warps=16, registers=53),  # 64 B shared, 74 registers
-    Config(TILE=16384, num_warps=32, registers=42),  # 128 B shared, 64 registers
+    Config(TILE=8192, num_warps=16, registers=53),  # 64 B shared, 74 registers in split rows
+    Config(TILE=16384, num_warps=32, registers=42),  # 128 B shared, 64 registers in split rows
 )
 _LOOP_5 = (
     Config(TILE=2048, num_warps=4, registers=72),  # 16 B shared
@@ -158,7 +158,7 @@ _LOOP_6 = (
     Config(TILE=16384, num_warps=16, registers=128, spills=True),  # 64 B shared, 104 B spilled
 )
 _LOOP_7 = (
-    Config(TILE=2048, num_warps=4, registers=166),  # 32 B shared, 168 registers
+    Config(TILE=2048, num_warps=4, registers=166),  # 32 B shared, 168 registers in split rows
     Config(TILE=2048, num_warps=8, registers=98),  # 64 B shared
     Config(TILE=2048, num_warps=16, registers=56),  # 128 B shared
     Config(TILE=4096, num_warps=8, registers=170),  # 64 B shared

@@ -1,6 +1,6 @@
 """Divide each row by its root mean square (Zhang and Sennrich, arXiv:1910.07467).
 
-Built by tilegen 0.1.0 from specs/rmsnorm.py (spec bd8c4dde, templates 185bb02d).
+Built by tilegen 0.1.0 from specs/rmsnorm.py (spec bd8c4dde, templates 4b2edb6f).
 Rebuild with `tilegen build`; edits are overwritten.
 
 Traffic: 2*M*N*e + N*e bytes (e: bytes of an element)
@@ -132,18 +132,18 @@ _LOOP_2 = (
     Config(TILE=16384, num_warps=32),  # at most 65536 B shared, unproven
 )
 _LOOP_3 = (
-    Config(TILE=2048, num_warps=4, registers=31),  # 16 B shared, 32 registers
+    Config(TILE=2048, num_warps=4, registers=31),  # 16 B shared, 32 registers in split rows
     Config(TILE=2048, num_warps=8, registers=28),  # 32 B shared
     Config(TILE=8192, num_warps=4, registers=44),  # 16 B shared
-    Config(TILE=8192, num_warps=16, registers=31),  # 64 B shared, 32 registers
+    Config(TILE=8192, num_warps=16, registers=31),  # 64 B shared, 32 registers in split rows
     Config(TILE=16384, num_warps=8, registers=45),  # 32 B shared
     Config(TILE=32768, num_warps=32, registers=32),  # 128 B shared
 )
 _LOOP_4 = (
-    Config(TILE=2048, num_warps=4, registers=31),  # 16 B shared, 32 registers
+    Config(TILE=2048, num_warps=4, registers=31),  # 16 B shared, 32 registers in split rows
     Config(TILE=2048, num_warps=8, registers=28),  # 32 B shared
     Config(TILE=8192, num_warps=4, registers=72),  # 16 B shared
-    Config(TILE=8192, num_warps=16, registers=31),  # 64 B shared, 32 registers
+    Config(TILE=8192, num_warps=16, registers=31),  # 64 B shared, 32 registers in split rows
     Config(TILE=16384, num_warps=8, registers=80),  # 32 B shared
     Config(TILE=32768, num_warps=32, registers=44),  # 128 B shared
 )
@@ -156,10 +156,10 @@ _LOOP_5 = (
     Config(TILE=32768, num_warps=32, registers=64),  # 128 B shared
 )
 _LOOP_6 = (
-    Config(TILE=2048, num_warps=4, registers=56),  # 32 B shared, 64 registers
+    Config(TILE=2048, num_warps=4, registers=56),  # 32 B shared, 64 registers in split rows
     Config(TILE=2048, num_warps=8, registers=40),  # 64 B shared
     Config(TILE=2048, num_warps=16, registers=32),  # 128 B shared
-    Config(TILE=8192, num_warps=4, registers=164),  # 32 B shared, 168 registers
+    Config(TILE=8192, num_warps=4, registers=164),  # 32 B shared, 168 registers in split rows
     Config(TILE=8192, num_warps=16, registers=64),  # 128 B shared
     Config(TILE=16384, num_warps=32, registers=64),  # 256 B shared
 )

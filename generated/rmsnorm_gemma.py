@@ -1,6 +1,6 @@
 """RMSNorm as in Gemma's model code: weights are stored less 1, and only y rounds.
 
-Built by tilegen 0.1.0 from specs/rmsnorm_gemma.py (spec 741520ae, templates 185bb02d).
+Built by tilegen 0.1.0 from specs/rmsnorm_gemma.py (spec 741520ae, templates 4b2edb6f).
 Rebuild with `tilegen build`; edits are overwritten.
 
 Traffic: 2*M*N*e + N*e bytes (e: bytes of an element)
@@ -156,11 +156,11 @@ _LOOP_5 = (
     Config(TILE=32768, num_warps=32, registers=64),  # 128 B shared
 )
 _LOOP_6 = (
-    Config(TILE=2048, num_warps=4, registers=56),  # 32 B shared, 60 registers
+    Config(TILE=2048, num_warps=4, registers=56),  # 32 B shared, 60 registers in split rows
     Config(TILE=2048, num_warps=8, registers=40),  # 64 B shared
     Config(TILE=2048, num_warps=16, registers=32),  # 128 B shared
-    Config(TILE=8192, num_warps=4, registers=168),  # 32 B shared, 188 registers
-    Config(TILE=8192, num_warps=16, registers=64),  # 128 B shared, 88 registers
+    Config(TILE=8192, num_warps=4, registers=168),  # 32 B shared, 188 registers in split rows
+    Config(TILE=8192, num_warps=16, registers=64),  # 128 B shared, 88 registers in split rows
     Config(TILE=16384, num_warps=32, registers=64),  # 256 B shared
 )
 _LOOP_7 = (

@@ -1,6 +1,6 @@
 """RMSNorm as in Llama's model code: the row rounds to x's dtype before the weight.
 
-Built by tilegen 0.1.0 from specs/rmsnorm_llama.py (spec 1bf4bfaa, templates 185bb02d).
+Built by tilegen 0.1.0 from specs/rmsnorm_llama.py (spec 1bf4bfaa, templates 4b2edb6f).
 Rebuild with `tilegen build`; edits are overwritten.
 
 Traffic: 2*M*N*e + N*e bytes (e: bytes of an element)
@@ -139,10 +139,10 @@ _LOOP_3 = (
     Config(TILE=8192, num_warps=4, registers=45),  # 16 B shared
     Config(TILE=8192, num_warps=16, registers=32),  # 64 B shared
     Config(TILE=16384, num_warps=8, registers=44),  # 32 B shared
-    Config(TILE=32768, num_warps=32, registers=32),  # 128 B shared, 45 registers
+    Config(TILE=32768, num_warps=32, registers=32),  # 128 B shared, 45 registers in split rows
 )
 _LOOP_4 = (
-    Config(TILE=2048, num_warps=4, registers=31),  # 16 B shared, 32 registers
+    Config(TILE=2048, num_warps=4, registers=31),  # 16 B shared, 32 registers in split rows
     Config(TILE=2048, num_warps=8, registers=32),  # 32 B shared
     Config(TILE=8192, num_warps=4, registers=64),  # 16 B shared
     Config(TILE=8192, num_warps=16, registers=32),  # 64 B shared
@@ -161,7 +161,7 @@ _LOOP_6 = (
     Config(TILE=2048, num_warps=4, registers=56),  # 32 B shared
     Config(TILE=2048, num_warps=8, registers=40),  # 64 B shared
     Config(TILE=2048, num_warps=16, registers=32),  # 128 B shared
-    Config(TILE=8192, num_warps=4, registers=164),  # 32 B shared, 168 registers
+    Config(TILE=8192, num_warps=4, registers=164),  # 32 B shared, 168 registers in split rows
     Config(TILE=8192, num_warps=16, registers=64),  # 128 B shared
     Config(TILE=16384, num_warps=32, registers=64),  # 256 B shared
 )

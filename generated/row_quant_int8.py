@@ -2,7 +2,7 @@
 
 x is about q * scale.
 
-Built by tilegen 0.1.0 from specs/row_quant_int8.py (spec 8edcb161, templates 185bb02d).
+Built by tilegen 0.1.0 from specs/row_quant_int8.py (spec 8edcb161, templates 4b2edb6f).
 Rebuild with `tilegen build`; edits are overwritten.
 
 Traffic: M*N*e + M*N + 4*M bytes (e: bytes of an element)
@@ -126,40 +126,40 @@ _LOOP_2 = (
     Config(TILE=16384, num_warps=32),  # at most 65536 B shared, unproven
 )
 _LOOP_3 = (
-    Config(TILE=2048, num_warps=4, registers=31),  # 16 B shared, 72 registers
-    Config(TILE=2048, num_warps=8, registers=25),  # 32 B shared, 74 registers
-    Config(TILE=8192, num_warps=4, registers=36),  # 16 B shared, 80 registers
-    Config(TILE=8192, num_warps=16, registers=31),  # 64 B shared, 32 registers
+    Config(TILE=2048, num_warps=4, registers=31),  # 16 B shared, 72 registers in split rows
+    Config(TILE=2048, num_warps=8, registers=25),  # 32 B shared, 74 registers in split rows
+    Config(TILE=8192, num_warps=4, registers=36),  # 16 B shared, 80 registers in split rows
+    Config(TILE=8192, num_warps=16, registers=31),  # 64 B shared, 32 registers in split rows
     Config(TILE=16384, num_warps=8, registers=74),  # 32 B shared
     Config(TILE=32768, num_warps=32, registers=37),  # 128 B shared
 )
 _LOOP_4 = (
-    Config(TILE=2048, num_warps=4, registers=32),  # 16 B shared, 72 registers
-    Config(TILE=2048, num_warps=8, registers=29),  # 32 B shared, 74 registers
-    Config(TILE=8192, num_warps=4, registers=44),  # 16 B shared, 48 registers
+    Config(TILE=2048, num_warps=4, registers=32),  # 16 B shared, 72 registers in split rows
+    Config(TILE=2048, num_warps=8, registers=29),  # 32 B shared, 74 registers in split rows
+    Config(TILE=8192, num_warps=4, registers=44),  # 16 B shared, 48 registers in split rows
     Config(TILE=8192, num_warps=16, registers=30),  # 64 B shared
     Config(TILE=16384, num_warps=8, registers=46),  # 32 B shared
     Config(TILE=32768, num_warps=32, registers=32),  # 128 B shared
 )
 _LOOP_5 = (
-    Config(TILE=2048, num_warps=4, registers=32),  # 16 B shared, 72 registers
-    Config(TILE=2048, num_warps=8, registers=32),  # 32 B shared, 73 registers
-    Config(TILE=8192, num_warps=4, registers=44),  # 16 B shared, 46 registers
+    Config(TILE=2048, num_warps=4, registers=32),  # 16 B shared, 72 registers in split rows
+    Config(TILE=2048, num_warps=8, registers=32),  # 32 B shared, 73 registers in split rows
+    Config(TILE=8192, num_warps=4, registers=44),  # 16 B shared, 46 registers in split rows
     Config(TILE=8192, num_warps=16, registers=32),  # 64 B shared
     Config(TILE=16384, num_warps=8, registers=43),  # 32 B shared
     Config(TILE=32768, num_warps=32, registers=35),  # 128 B shared
 )
 _LOOP_6 = (
-    Config(TILE=2048, num_warps=4, registers=70),  # 32 B shared, 238 registers
-    Config(TILE=2048, num_warps=8, registers=56),  # 64 B shared, 190 registers
-    Config(TILE=8192, num_warps=4, registers=182),  # 32 B shared, 255 registers
+    Config(TILE=2048, num_warps=4, registers=70),  # 32 B shared, 238 registers in split rows
+    Config(TILE=2048, num_warps=8, registers=56),  # 64 B shared, 190 registers in split rows
+    Config(TILE=8192, num_warps=4, registers=182),  # 32 B shared, 255 registers in split rows
     Config(TILE=16384, num_warps=32, registers=64),  # 256 B shared
     Config(
         TILE=2048, num_warps=16, registers=42, spills=True
-    ),  # 128 B shared, 128 registers, 4 B spilled
+    ),  # 128 B shared, 128 registers in split rows, 4 B spilled
     Config(
         TILE=8192, num_warps=32, registers=60, spills=True
-    ),  # 256 B shared, 64 registers, 40 B spilled
+    ),  # 256 B shared, 64 registers in split rows, 40 B spilled
 )
 _LOOP_7 = (
     Config(TILE=2048, num_warps=4),  # at most 8192 B shared, unproven

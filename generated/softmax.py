@@ -1,6 +1,6 @@
 """Softmax of each row.
 
-Built by tilegen 0.1.0 from specs/softmax.py (spec 84d2e39e, templates 185bb02d).
+Built by tilegen 0.1.0 from specs/softmax.py (spec 84d2e39e, templates 4b2edb6f).
 Rebuild with `tilegen build`; edits are overwritten.
 
 Traffic: 2*M*N*e bytes (e: bytes of an element)
@@ -129,7 +129,7 @@ _LOOP_3 = (
     Config(TILE=8192, num_warps=32),  # at most 32768 B shared, unproven
 )
 _LOOP_4 = (
-    Config(TILE=2048, num_warps=4, registers=31),  # 16 B shared, 32 registers
+    Config(TILE=2048, num_warps=4, registers=31),  # 16 B shared, 32 registers in split rows
     Config(TILE=2048, num_warps=8, registers=28),  # 32 B shared
     Config(TILE=8192, num_warps=4, registers=95),  # 16 B shared
     Config(TILE=8192, num_warps=16, registers=40),  # 64 B shared

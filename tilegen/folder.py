@@ -161,7 +161,7 @@ def _render(specs: Path, out: Path, targets: Sequence[Target], watch: "Watch") -
         kept | entries, hashes, _names(targets), template_hash(templates)
     )
     states.append(_manifest_state(out, files[MANIFEST]))
-    notes = _notes(specs, out, old, kept, targets, template_hash(templates))
+    notes = _notes(out, old, kept, targets, template_hash(templates))
     return _Rendered(len(kept | entries), files, tuple(states), notes)
 
 
@@ -186,7 +186,6 @@ def _manifest_state(out: Path, text: str) -> FileState:
 
 
 def _notes(
-    specs: Path,
     out: Path,
     old: Mapping[str, Any],
     kept: Mapping[str, Any],

@@ -209,3 +209,36 @@ def six_vectors(
 ) -> Value:  # fmt: skip
     """More broadcast vectors than a tile has axes."""
     return x + a * b + c * d + h * w
+
+
+@rowwise
+def looked_up(x: Tensor[M, N], at: Index[M, N], table: Tensor[C]) -> tuple[Value, Value]:
+    """Gathers whose positions are loaded too, after a reduction."""
+    share = (x - mean(x)) * take(table, at, C)
+    code = at * 2 - 1
+    return share, code
+
+
+@rowwise
+def next_of(x: Tensor[M, N]) -> tuple[Value, Value]:
+    """A local that has the name of a block loaded ahead."""
+    next_x = x * 2.0
+    both = logsumexp(next_x) + logsumexp(x)
+    rest = next_x - both
+    return both, rest
+
+
+@rowwise
+def partial_of(x: Tensor[M, N], partial_total: Tensor[N], partial_row: Tensor[M]) -> Value:
+    """Operands that have the names of partial states."""
+    total = sum(x * partial_total)
+    return x * partial_row - total
+
+
+@elementwise
+def pairs_of(x: Tensor[M, N, Two], d: Tensor[M, N]) -> Out[M, N, Two]:
+    """A local that has the name of a position along pairs."""
+    a, b = unstack(x, Two)
+    d_pairs = a * d
+    n_pairs = b * d
+    return stack(n_pairs - d_pairs, d_pairs + n_pairs, dim=Two)

@@ -118,6 +118,33 @@ CASES: dict[str, tuple[Right, list[tuple[Any, ...]]]] = {
             (numbers(2, 7, 3, 5).permute(0, 2, 3, 1), numbers(3), numbers(5), numbers(7)),
         ],
     ),
+    "looked_up": (  # rows of more than 4096 columns load late
+        lambda x, at, table: (
+            (x - x.mean(1, keepdim=True)) * table[at.long()], (at.int() * 2 - 1).to(at.dtype)
+        ),
+        [
+            (numbers(2, n), bytes_of(2, n, dtype=dtype), numbers(120))
+            for n in (17, 5000) for dtype in (torch.uint8, torch.int64)
+        ],
+    ),
+    "next_of": (
+        lambda x: (
+            (s := (x * 2).logsumexp(1) + x.logsumexp(1)), x * 2 - s[:, None]
+        ),
+        [(numbers(2, 17),), (numbers(2, 40000),)],
+    ),
+    "partial_of": (
+        lambda x, partial_total, partial_row: (
+            x * partial_row[:, None] - (x * partial_total).sum(1, keepdim=True)
+        ),
+        [(numbers(2, n), numbers(n), numbers(2)) for n in (17, 70000)],
+    ),
+    "pairs_of": (
+        lambda x, d: torch.stack(
+            [(x[..., 1] - x[..., 0]) * d, (x[..., 0] + x[..., 1]) * d], -1
+        ),
+        [(numbers(3, 17, 2), numbers(3, 17)), (numbers(17, 3, 2).mT.mT, numbers(17, 3))],
+    ),
     "six_vectors": (
         lambda x, a, b, c, d, h, w: (
             x + (a[:, None] * b)[..., None, None, None, None]

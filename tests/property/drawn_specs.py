@@ -89,8 +89,7 @@ def finished(kind: str, given: Tensors, lines: Sequence[str], result: str) -> Dr
     domain = f'domain={{"at": "in [0, {given.stored["y"][-1]})"}}' if "at" in words else ""
     text = f"@{kind}({domain})\ndef drawn({', '.join(parameters)}) -> Value:\n{body}\n"
     names = sorted(set(re.findall(r"\w+", text)) & set(tilegen.__all__))
-    name = f"drawn_{abs(hash(text)) % 10**12}" if False else "drawn"
-    return DrawnSpec(f"from tilegen import {', '.join(names)}\n\n\n{text}", name)
+    return DrawnSpec(f"from tilegen import {', '.join(names)}\n\n\n{text}", "drawn")
 
 
 def _stored(given: Tensors, name: str, words: set[str]) -> str:

@@ -177,7 +177,7 @@ def test_registers_of_split_rows_are_only_told() -> None:
     """The choice among sweeps goes by the registers of a sweep."""
     (first, *_) = table(made(records("loop", _softmax_finish=FINE | {"registers": 90})), "loop")
     assert first.text == fine(chosen("loop")[0])
-    assert first.note == "64 B shared, 90 registers"
+    assert first.note == "64 B shared, 90 registers in split rows"
 
 
 def test_comments_of_a_whole_class_name_it() -> None:

@@ -50,11 +50,6 @@ class Cost:
         """Bytes that must move between memory and the GPU."""
         return self.read + self.written
 
-    @property
-    def intensity(self) -> sympy.Expr:
-        """Flops for each byte that must move."""
-        return self.flops / self.traffic
-
 
 @dataclass(frozen=True, slots=True)
 class Floor:
@@ -183,7 +178,7 @@ def cost(program: Program, schedule: Schedule) -> Cost:
             if name in seen and set(program.columns) <= set(operand.dims):
                 again += count(graph, operand.dims) * element(name, operand.dtype)
         seen |= set(loads)
-    states = sum(8 if space.dtype == "tl.int64" else 4 for space in schedule.workspaces)
+    states = sum(8 if space.dtype == "int64" else 4 for space in schedule.workspaces)
     return Cost(
         schedule.kind, read, written, sympy.expand(again),
         2 * states * rows * sympy.Symbol("splits", positive=True, integer=True),

@@ -300,7 +300,8 @@ def _lines(e: Explanation, rejected: bool) -> Iterator[str]:
     yield ""
     yield "schedules (predicted at sizes rounded up to powers of two)"
     for s in e.schedules:
-        time = "no config holds a row" if s.microseconds is None else f"{s.microseconds:8.1f} us"
+        never = "no row needs it" if s.kind == "split" else "no config holds a row"
+        time = never if s.microseconds is None else f"{s.microseconds:8.1f} us"
         passes = "1 pass" if s.passes == 1 else f"{s.passes} passes"
         again = f", {_amount(s.read_again)}B read again" if s.read_again else ""
         special = _amount(s.special).strip()

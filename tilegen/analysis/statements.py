@@ -30,7 +30,7 @@ class Shape(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """A load or store: of which tensor, at which shape, and whether values become floats."""
+    """A load or store: of which tensor, and at which shape."""
 
     tensor: str
     shape: Shape

@@ -32,7 +32,8 @@ def loads_first(low: Lowering, outputs: Sequence[Output]) -> list[Statement]:
 
     loads.sort(key=order)
     lines = low.emit(loads, keep=loads)
-    late = {low.names[node]: node for node in loads if reduces and node not in reduced}
+    last = [node for node in loads if node not in giving and node not in reduced]
+    late = {low.names[node]: node for node in last} if reduces else {}
     return [_unwidened(low, late[s.target], s) if s.target in late else s for s in lines]
 
 

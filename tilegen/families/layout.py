@@ -55,7 +55,8 @@ class Group:
     def names(self) -> tuple[str, ...]:
         """Every name that a kernel uses for it."""
         sizes = [name for argument in self.sizes for name in argument.names]
-        return (*self.variables, *sizes, self.linear, self.mask)
+        pairs = (f"{self.linear}_pairs", f"{self.mask}_pairs")
+        return (*self.variables, *sizes, self.linear, self.mask, *pairs)
 
 
 @dataclass

@@ -86,19 +86,22 @@ class Lowering:
         self.free.taken = taken
 
     def bind(self, node: Node, name: str) -> None:
-        """From now on `node` is this variable."""
+        """From now on `node` is this variable, or this expression over one."""
         self.names[node] = name
 
     def emit(self, roots: Sequence[Node], keep: Iterable[Node] = ()) -> list[Statement]:
         """Statements after which `roots` can be printed; `keep` nodes get variables."""
         nodes = self._pending(roots)
         uses: dict[Node, int] = dict.fromkeys(keep, 2)
-        last: dict[Node, int] = {}
-        for place, node in enumerate(nodes):
+        for node in nodes:
             for arg in node.args:
                 uses[arg] = uses.get(arg, 0) + 1
-                last[arg] = place
-        last |= dict.fromkeys((*roots, *keep), len(nodes))
+        last = dict.fromkeys((*roots, *keep), len(nodes))
+        for place, node in reversed(list(enumerate(nodes))):
+            # What is no variable is printed, and with it its arguments, where it is used.
+            here = place if self._is_variable(node, uses) else last.get(node, place)
+            for arg in node.args:
+                last[arg] = max(last.get(arg, 0), here)
         statements: list[Statement] = []
         holder: dict[str, Node] = {}
         for place, node in enumerate(nodes):
@@ -110,7 +113,7 @@ class Lowering:
                 statements.append(self._load(node, nodes))
             elif node.op == "reduce" and "{axes}" in online.TABLE[node.attrs["monoid"]].registers:
                 statements.append(self._states(node))
-            elif node.op in ("reduce", "uniform") or node.name or self._worth(node, uses):
+            elif self._is_variable(node, uses):
                 text = self._computed(node)
                 over = holder.get(node.name)
                 if over is not None and last.get(over, place) <= place:
@@ -124,8 +127,10 @@ class Lowering:
                 )
         return statements
 
-    def _worth(self, node: Node, uses: Mapping[Node, int]) -> bool:
-        """Whether an unnamed value gets a variable: it has several uses, and is no plain number."""
+    def _is_variable(self, node: Node, uses: Mapping[Node, int]) -> bool:
+        """Whether a value gets a variable: it has a name or several uses, and is no plain number."""
+        if node.op in ("load", "reduce", "uniform") or node.name:
+            return True
         return uses.get(node, 0) > 1 and not (node.op == "cast" and is_scalar(node))
 
     def _inline(self, node: Node) -> None:

@@ -142,7 +142,9 @@ class _Maker:
 
     def program(self, registers_only: str, looped: Graph | None = None) -> Program:
         """All schedules: rows in registers, and, unless there is a reason against them, sweeps."""
-        notes = (f"rows in registers only: {registers_only}",) if registers_only else ()
+        notes: tuple[str, ...] = (
+            (f"rows in registers only: {registers_only}",) if registers_only else ()
+        )
         schedules = [self.block(alone=looped is None)]
         if looped is not None:
             schedules.append(self.loop(looped))
@@ -151,11 +153,22 @@ class _Maker:
                 schedules.append(self.split(looped))
             else:
                 notes = (f"no split rows: {depth} reductions depend on one another",)
+        apart = self._apart()
+        if apart:
+            notes += (
+                f"the elements of a row of {apart} lie apart in memory: slower than predicted",
+            )
         refusal = None if looped else ('block == float("inf")', self._too_wide())
         return Program(
             self.graph, self.suffix, self.rows, self.columns, tuple(schedules), self._lets(),
             compared=True, refusal=refusal, notes=notes,
         )  # fmt: skip
+
+    def _apart(self) -> str:
+        """A tensor of whole rows whose innermost dimension is not reduced; empty if there is none."""
+        full = [o for o in self.graph.operands if set(self.columns) <= set(o.dims)]
+        inner = {*self.columns, *(d.name for d in self.graph.dims.values() if d.size is not None)}
+        return next((o.name for o in full if o.dims[-1] not in inner), "")
 
     def _too_wide(self) -> str:
         return (
@@ -185,8 +198,11 @@ class _Maker:
     def lowering(self, graph: Graph, row_mask: str) -> Lowering:
         layout = Layout(graph, (self._row_group(row_mask), *self._column_groups()))
         values = tuple(output.value for output in graph.outputs)
+        # A state that is handed on is an argument of this prefix.
+        tensors = [*(o.name for o in graph.operands), *(o.name for o in graph.outputs)]
+        handed = {n.removeprefix("partial_") for n in tensors if n.startswith("partial_")}
         return Lowering(
-            graph, layout, Names(taken(graph)), Comments(self.line_of),
+            graph, layout, Names(taken(graph) | handed), Comments(self.line_of),
             choose_others(values, self.columns), self.columns,
         )  # fmt: skip
 
@@ -256,9 +272,7 @@ class _Maker:
         lets, constants = LANES, LANE_CONSTANTS
         if self.column_axes == 2:
             lets, constants = TWO_AXES, {**LANE_CONSTANTS, "WIDTH": "span"}
-        kernel = self.kernel(
-            "loop", doc, low, passes, self.tensors(), "rows.total", constants, split=False
-        )
+        kernel = self.kernel("loop", doc, low, passes, self.tensors(), "rows.total", constants)
         return Schedule(
             "loop", "LOOP_CONFIGS", ("loop_cost", "rows.total", "columns"), (kernel,),
             lets=lets, passes=count,
@@ -290,7 +304,7 @@ class _Maker:
             f"rows.total{' * splits' if wide else ''}", joins, split=wide, joins=states
         )  # fmt: skip
         workspaces = tuple(
-            Workspace(name, ("rows.total", "splits"), state.dtype)
+            Workspace(name, ("rows.total", "splits"), state.dtype.removeprefix("tl."))
             for name, state in zip(partials, states, strict=True)
         )
         chosen = 'split_row(call.target, rows.total, columns, config["TILE"])'

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from tilegen.families import online
 from tilegen.families.lower import INLINE, Lowering
+from tilegen.families.names import Names
 from tilegen.families.program import Accumulator, Statement, Sweep
 from tilegen.ir.graph import Graph, Node, Output, topological
 
@@ -154,6 +155,7 @@ def _ahead(sweep: Sweep, low: Lowering, rows: tuple[str, ...]) -> Sweep:
     ahead: list[Statement] = []
     arrived: list[Statement] = []
     body: list[Statement] = []
+    free = Names(low.free.taken | {name for line in sweep.body for name in line.target.split(", ")})
     for statement in sweep.body:
         names = set(re.findall(r"[A-Za-z_]\w*", statement.pointer))
         streamed = statement.kind == "load" and statement.mask == low.layout.mask(low.columns)
@@ -161,8 +163,8 @@ def _ahead(sweep: Sweep, low: Lowering, rows: tuple[str, ...]) -> Sweep:
         if not streamed or not wide or names & {s.target for s in sweep.body}:
             body.append(statement)
             continue
-        ahead.append(replace(statement, target=f"next_{statement.target}", real=False, whole=False))
-        value = f"next_{statement.target}"
+        value = free(f"next_{statement.target}")
+        ahead.append(replace(statement, target=value, real=False, whole=False))
         if statement.pads_lowest:
             value = f"lowest_padded({value}, {statement.mask}, FLOAT)"
         elif statement.real:

@@ -249,7 +249,7 @@ REWRITES: tuple[Rewrite, ...] = (
     Rewrite(
         "share_moments",
         "mean and variance of one value over the same dimensions",
-        "Welford's states hold the mean",
+        "the states of the variance hold the mean",
         share_moments,
     ),
     Rewrite(

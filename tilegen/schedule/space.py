@@ -143,7 +143,7 @@ def verdicts(
     """All configs considered for a key: kept, or with the reason why not."""
     chosen = kept(demand, keys)[key]
     return tuple(
-        _verdict(demand, key, verdict, proofs.of(demand.kind, key, verdict.values))
+        _verdict(verdict, proofs.of(demand.kind, key, verdict.values))
         if verdict.values in chosen
         else verdict
         if verdict.reason
@@ -152,7 +152,7 @@ def verdicts(
     )
 
 
-def _verdict(demand: Demand, key: Key, verdict: Verdict, said: Said) -> Verdict:
+def _verdict(verdict: Verdict, said: Said) -> Verdict:
     """One of the best, unless the compiler is against it."""
     if said.fault:
         return replace(verdict, reason=f"compiler: {said.fault}")
@@ -205,7 +205,7 @@ def _note(demand: Demand, values: Values, served: Mapping[Key, Said]) -> str:
     needs = f"{max(s.shared for s in known)} B shared"
     registers = max(s.registers for s in known)
     if any(s.held != registers for s in known):  # else the config says so
-        needs += f", {registers} registers"
+        needs += f", {registers} registers" + " in split rows" * any(s.held for s in known)
     if spill:
         needs += f", {spill} B spilled" + ", fastest" * known[0].fastest
     classes = dict.fromkeys(key.target.architecture for key in served)

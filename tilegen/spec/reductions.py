@@ -97,7 +97,7 @@ def _truth(x: Value) -> Value:
 def variance(x: Value, over: Over | None = None, *, correction: int = 0) -> Value:
     """Mean square distance from the mean; `correction=1` divides by n - 1.
 
-    Welford's recurrence in passes over a wide row (Welford, 1962; Chan et al., 1979).
+    Sums of what is shifted by a part's mean, in passes over a wide row (Chan et al., 1983).
     """
     return _reduce("variance", _real(x), over, types.real, correction=correction)
 

@@ -97,7 +97,7 @@ def _of_variant(
     module: Any, runtime: Any, target: Any, element_size: int, key: tuple[Any, ...]
 ) -> Iterator[Entry]:
     for schedule, ending in SCHEDULES.items():
-        given = _arguments(module, runtime, element_size, key, "block", 16)
+        given = _arguments(module, element_size, key, "block", 16)
         choices = runtime.Choices(schedule=schedule)
         try:
             launch = _plan(module, runtime, given, target).launch(choices)
@@ -109,11 +109,9 @@ def _of_variant(
             for config in space:
                 chosen = (*choices.chosen[:at], config, *choices.chosen[at + 1 :])
                 width = config.values.get("TILE", 4096)
-                calls = [_arguments(module, runtime, element_size, key, schedule, width)]
+                calls = [_arguments(module, element_size, key, schedule, width)]
                 if schedule == "block" and width > NARROW_ROW:
-                    calls.append(
-                        _arguments(module, runtime, element_size, key, schedule, NARROW_ROW)
-                    )
+                    calls.append(_arguments(module, element_size, key, schedule, NARROW_ROW))
                 if schedule == "tiled":
                     calls.append(_crossed(calls[0]))
                 for call in calls:
@@ -166,7 +164,6 @@ def _plan(module: Any, runtime: Any, given: planning.Arguments, target: Any) -> 
 
 def _arguments(
     module: Any,
-    runtime: Any,
     element_size: int,
     key: tuple[Any, ...],
     schedule: str,

@@ -56,7 +56,7 @@ def activate(architecture: str) -> None:
     triton.runtime.driver.set_active(driver)
 
 
-def compiled(entry: Entry, architecture: str) -> Any:
+def compiled(entry: Entry) -> Any:
     """Return Triton's compiled kernel of an entry; ``activate`` comes first."""
     kernel = entry.kernel
     options = kernel.constants | kernel.options
@@ -94,7 +94,7 @@ def record(
 
 def needs(entry: Entry, architecture: str, ptx: bool) -> dict[str, int]:
     """Return what a kernel needs, and on request what its PTX counts."""
-    built = compiled(entry, architecture)
+    built = compiled(entry)
     found = asdict(usage(built.asm, built.metadata.shared, architecture))
     return found | (ptx_statistics(built.asm["ptx"]) if ptx and "ptx" in built.asm else {})
 
