@@ -1817,7 +1817,11 @@ class Plan:
         for name in by_axes:
             if excess.axes[name] > 1 and self._copy(name, excess.dims):
                 return
-        raise RuntimeError(f"{self.op.name}: {excess.dims} cannot be merged into few enough axes")
+        raise RuntimeError(
+            f"{self.op.name}: {', '.join(excess.dims)} are in another order in memory for a result "
+            f"than for the operands, and that leaves more axes than the kernel takes; write the "
+            f"result in the operands' order, and permute it"
+        )
 
     def _copy_helps(self, name: str, own: Sequence[str], excess: TooManyAxes) -> bool:
         """Return whether an input leaves fewer axes once it is contiguous in its own dims."""

@@ -15,6 +15,7 @@ from tilegen import (
     M,
     Mask,
     N,
+    One,
     Out,
     S,
     Tensor,
@@ -242,3 +243,25 @@ def pairs_of(x: Tensor[M, N, Two], d: Tensor[M, N]) -> Out[M, N, Two]:
     d_pairs = a * d
     n_pairs = b * d
     return stack(n_pairs - d_pairs, d_pairs + n_pairs, dim=Two)
+
+
+@rowwise
+def balance(x: Tensor[M, N]) -> Value:
+    """The mean of a softmax over the other dimension."""
+    return mean(softmax(x, N), M)
+
+
+@rowwise
+def kept_dims(x: Tensor[M, N]) -> tuple[Out[M, One], Out[N]]:
+    """A statistic that is stored with a dimension of size 1, and used by the next stage."""
+    a = sum(x, N)
+    b = max(x - a, M)
+    return a, b
+
+
+@rowwise
+def overwritten(x: Tensor[M, N], w: Tensor[M, N]) -> tuple[Value, Value]:
+    """A result that is an operand, which the other result may overwrite."""
+    y = x - mean(x)
+    z = w
+    return y, z

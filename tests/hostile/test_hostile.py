@@ -145,6 +145,11 @@ CASES: dict[str, tuple[Right, list[tuple[Any, ...]]]] = {
         ),
         [(numbers(3, 17, 2), numbers(3, 17)), (numbers(17, 3, 2).mT.mT, numbers(17, 3))],
     ),
+    "balance": (lambda x: x.softmax(1).mean(0), [(numbers(5, 17),), (numbers(300, 3),)]),
+    "kept_dims": (
+        lambda x: (x.sum(1, keepdim=True), (x - x.sum(1, keepdim=True)).amax(0)),
+        [(numbers(5, 17),), (numbers(17, 5).T,)],
+    ),
     "six_vectors": (
         lambda x, a, b, c, d, h, w: (
             x + (a[:, None] * b)[..., None, None, None, None]
@@ -166,6 +171,28 @@ def test_op(op: Any, name: str, backend: str) -> None:
             expected, results = (expected,), (results,)
         for result, wanted in zip(results, expected, strict=True):
             torch.testing.assert_close(result, wanted, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("columns", [17, 5000])
+def test_an_operand_is_read_before_it_is_overwritten(op: Any, columns: int) -> None:
+    x, w = numbers(1, columns), numbers(2, columns)[1:]
+    old = w.clone()
+    _, z = op("overwritten")(x, w, out=(w, torch.empty_like(x)), backend="triton")
+    assert torch.equal(z, old)
+    torch.testing.assert_close(w, x - x.mean(1, keepdim=True), rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("name", ["ROWS", "LANES", "NUMEL"])
+def test_dimensions_leave_the_names_of_kernels_alone(tmp_path: Path, name: str) -> None:
+    spec = tmp_path / "refused.py"
+    spec.write_text(
+        "from tilegen import Dim, N, Tensor, Value, rowwise, sum\n\n\n"
+        f"class {name}(Dim):\n    pass\n\n\n"
+        f'@rowwise\ndef refused(x: Tensor[{name}, N]) -> Value:\n    """Sum."""\n'
+        "    return sum(x)\n"
+    )
+    with pytest.raises(errors.BuildFailed, match=f"a dimension cannot be called '{name}'"):
+        build_ops(spec, TARGETS)
 
 
 REFUSED = {

@@ -45,13 +45,17 @@ def _unwidened(low: Lowering, node: Node, line: Statement) -> Statement:
 
 
 def or_late(body: Sequence[Statement]) -> list[Statement]:
-    """The same with each load that is EARLY once more, just before its first use, where not EARLY."""
+    """The same with each load that is EARLY once more, where not EARLY: just before its first use.
+
+    That is before the first store at the latest, which may overwrite the tensor.
+    """
     waiting = {line.target: line for line in body if line.when}
     lines: list[Statement] = []
     for line in body:
         if not line.when:
             used = set(re.findall(r"[A-Za-z_]\w*", f"{line.value} {line.pointer} {line.mask}"))
-            for name in [name for name in waiting if name in used]:
+            due = waiting if line.kind in ("store", "join") else waiting.keys() & used
+            for name in [name for name in waiting if name in due]:
                 lines.append(replace(waiting.pop(name), when="not EARLY", comment=""))
         lines.append(line)
     return lines

@@ -70,9 +70,11 @@ def partition(family: str, graph: Graph) -> tuple[Stage, ...]:
 
 
 def _homes(graph: Graph) -> dict[Node, Key]:
-    """The stage of each reduction."""
+    """The stage of each reduction, and of the states read of it."""
     home: dict[Node, Key] = {}
     for node in graph.nodes:
+        if node.op == "state":
+            home[node] = home[node.args[0]]
         if node.op == "reduce":
             over = graph.ordered(node.attrs["over"])
             below = [home[part] for part in topological(node.args) if part in home]
@@ -95,7 +97,7 @@ def _place(output: Output, home: Mapping[Node, Key]) -> Key | None:
 
 
 def _borrowed(roots: tuple[Node, ...], key: Key, home: Mapping[Node, Key]) -> Iterator[Node]:
-    """The reductions of earlier stages that these values need first."""
+    """The reductions, or their states, of earlier stages that these values need first."""
     seen: set[Node] = set()
     stack = list(reversed(roots))
     while stack:
@@ -112,11 +114,13 @@ def _borrowed(roots: tuple[Node, ...], key: Key, home: Mapping[Node, Key]) -> It
 def _left(graph: Graph, node: Node, free: Names) -> Output:
     """A reduction as a result that later stages read: one of the op's own where that is as exact."""
     dtype = {"float": types.real, "int": types.i64, "bool": types.bool_}[node.dtype.kind]
-    for output in graph.outputs:
-        if output.value is node and output.dtype == dtype:
-            return output
-    name = free(node.name or f"row_{node.attrs['monoid']}")
     stored = tuple((dim,) for dim in graph.ordered(node.dims))
+    for output in graph.outputs:
+        if output.value is node and (output.dtype, output.stored) == (dtype, stored):
+            return output
+    whole = node.args[0] if node.op == "state" else node
+    position = f"_{node.attrs['position']}" if node.op == "state" else ""
+    name = free(node.name or f"row_{whole.attrs['monoid']}{position}")
     return Output(name, node, stored, dtype, public=False)
 
 

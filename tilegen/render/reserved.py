@@ -6,9 +6,11 @@ so they keep their names, or the build says why they cannot.
 
 import builtins
 from collections.abc import Iterable
+from itertools import permutations
 from pathlib import Path
 
 from tilegen import errors
+from tilegen.families.names import RESERVED
 from tilegen.render.runtime import public_names
 from tilegen.spec.trace import TracedSpec
 
@@ -20,7 +22,7 @@ ARGUMENTS = frozenset(("out", "backend", "autotune", "compute", "tensors", "para
 
 
 def check_names(traced: TracedSpec, templates: Path) -> None:
-    """Refuse an op or an argument whose name the module needs.
+    """Refuse an op, an argument or a dimension whose name the module or its kernels need.
 
     Raises:
         ReservedName: the first such name.
@@ -34,6 +36,10 @@ def check_names(traced: TracedSpec, templates: Path) -> None:
             raise errors.ReservedName(
                 f"a parameter cannot be called {argument!r}", traced.source.parameter(argument)
             )
+    dims = {dim for variant in traced.variants for dim in variant.graph.dims}
+    joined = {"_".join(pair) for pair in permutations(dims, 2)}  # names of merged dimensions
+    for dim in sorted(dims & (RESERVED | joined)):
+        raise errors.ReservedName(f"a dimension cannot be called {dim!r}", traced.source.span)
 
 
 def _names(traced: TracedSpec) -> Iterable[str]:
