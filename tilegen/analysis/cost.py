@@ -161,6 +161,7 @@ def _stored(graph: Graph, output: Output) -> sympy.Expr:
     return count(graph, output.dims) * size
 
 
+@cache
 def cost(program: Program, schedule: Schedule) -> Cost:
     """The cost of one schedule; the statements of its kernels are counted as they run."""
     graph = program.graph

@@ -185,9 +185,9 @@ class Workspace:
     dtype: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, eq=False, slots=True)
 class Schedule:
-    """One way to compute a program: kernels launched in order, and when it may be used.
+    """One way to compute a program: kernels launched in order, and when; compared by identity.
 
     Attributes:
         kind: flat, tiled, block, loop or split.
@@ -214,9 +214,11 @@ class Schedule:
     workspaces: tuple[Workspace, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, eq=False, slots=True)
 class Program:
     """The kernels that compute one graph, and how a call chooses among them.
+
+    Compared by identity, as kernels and schedules are: what is found out about one is kept.
 
     Attributes:
         graph: what it computes.

@@ -55,8 +55,8 @@ def template_hash(folder: Path) -> str:
 
 def _import_names(text: str, folder: Path) -> str:
     """The text with the names of `_runtime.py` that it uses in its import line."""
-    known = set(_names(compile(text, "module", "exec"))) & public_names(folder)
-    names = sorted(name for name in known if re.search(rf"(?<![\w.]){name}\b", text))
+    words = set(re.findall(r"(?<![\w.])[A-Za-z_]\w*", text))  # no attributes, but comments
+    names = sorted(words & set(_names(compile(text, "module", "exec"))) & public_names(folder))
     return text.replace("from ._runtime import *", f"from ._runtime import ({', '.join(names)})")
 
 

@@ -4,6 +4,7 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 
 from tilegen.analysis.statements import VECTOR_BYTES, Pass, Shape, passes
 from tilegen.families.program import Program, Schedule
@@ -34,6 +35,7 @@ class Demand:
     only: bool = False
 
 
+@cache
 def work_of(program: Program, schedule: Schedule) -> Work:
     """What one element of a tile costs, all kernels of the schedule together."""
     graph = program.graph
