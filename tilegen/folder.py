@@ -158,7 +158,7 @@ def _render(specs: Path, out: Path, targets: Sequence[Target], watch: "Watch") -
 
     hashes = kept_files | {name: writer.content_hash(text) for name, text in files.items()}
     files[MANIFEST] = manifest_text(
-        kept | entries, hashes, _names(targets), template_hash(templates)
+        kept | entries, hashes, tuple(targets), template_hash(templates)
     )
     states.append(_manifest_state(out, files[MANIFEST]))
     notes = _notes(out, old, kept, targets, template_hash(templates))

@@ -4,11 +4,12 @@ It is JSON with a stable order, so that a diff shows what changed and nothing el
 """
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tilegen.build import BuiltOp
 from tilegen.families.program import Program
+from tilegen.ir import types
 from tilegen.render.context import RenderedVariant
 from tilegen.render.module import short_hash
 from tilegen.schedule.proof import Proofs
@@ -61,20 +62,25 @@ def _stage(program: Program) -> dict[str, Any]:
 
 
 def manifest_text(
-    ops: Mapping[str, Any], files: Mapping[str, str], targets: Iterable[str], templates: str
+    ops: Mapping[str, Any], files: Mapping[str, str], targets: Sequence[Target], templates: str
 ) -> str:
     """The manifest as JSON.
 
     Args:
         ops: entries by op.
         files: the hash of every file of the folder, by name.
-        targets: names of the GPUs that the folder was built for.
+        targets: the GPUs that the folder was built for; what dtypes they lack is said.
         templates: the hash of the templates.
     """
     content = {
         "tilegen": VERSION,
         "templates": templates,
-        "targets": list(targets),
+        "targets": [target.name for target in targets],
+        "rejected": {
+            target.name: f"no {', '.join(lacks)} on {target.architecture}"
+            for target in targets
+            if (lacks := [t.name for t in types.STORAGE if t.name not in target.dtypes])
+        },
         "files": dict(sorted(files.items())),
         "ops": dict(sorted(ops.items())),
     }

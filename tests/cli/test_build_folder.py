@@ -25,6 +25,7 @@ def test_a_build_writes_modules_runtime_package_and_manifest(project: Any, tileg
         ast.parse(project.read(f"generated/{name}"))
     manifest = json.loads(project.read("generated/manifest.json"))
     assert manifest["targets"] == [target.name for target in targets.TARGETS]
+    assert manifest["rejected"]["a100"] == "no fp8e4m3 on sm_80"
     assert list(manifest["ops"]) == ["scale", "total"]
     assert set(manifest["files"]) == set(project.contents()) - {"manifest.json"}
     total = manifest["ops"]["total"]

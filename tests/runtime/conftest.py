@@ -55,3 +55,9 @@ def runtime(sample: Any) -> ModuleType:
 def fresh_start(runtime: ModuleType) -> None:
     runtime.LAUNCHES.clear()
     torch.manual_seed(0)
+
+
+@pytest.fixture(scope="module")
+def helpers(sample):
+    """Return the module of small kernels around the helpers."""
+    return sample("helpers")

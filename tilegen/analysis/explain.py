@@ -294,7 +294,7 @@ def _lines(e: Explanation, rejected: bool) -> Iterator[str]:
         f"({e.floor_datasheet_microseconds:.1f} us by the datasheet)"
     )
     yield (
-        f"  eager      {e.eager_kernels} kernels, {_amount(e.eager_traffic)}B = "
+        f"  eager      {e.eager_kernels} kernels, each a pass, {_amount(e.eager_traffic)}B = "
         f"{e.formulas['eager traffic']}: {e.eager_traffic / e.traffic:.1f} times the bytes"
     )
     yield ""

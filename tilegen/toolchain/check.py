@@ -24,7 +24,7 @@ from tilegen import errors
 from tilegen.spec.trace import Variant
 from tilegen.toolchain import compare
 from tilegen.toolchain.baseline import Baseline, agrees, baseline, evaluate, oracle_results
-from tilegen.toolchain.inputs import LAYOUTS, Draw, Inputs, blank, draw
+from tilegen.toolchain.inputs import LAYOUTS, Draw, Inputs, blank, draw, poisoned_allocations
 from tilegen.toolchain.matrix import Launching, draws
 from tilegen.toolchain.shapes import shape
 from tilegen.toolchain.subject import Subject, has_softcap, kinds, subjects, variant_name
@@ -290,7 +290,7 @@ def _launch(
         ]
 
     given = [] if layout == "new" else outputs()
-    with _poisoned_allocations(poison):
+    with poisoned_allocations(poison):
         results = launching.run(subject, inputs, tuple(view for view, _ in given) or None)
     kept = tuple(result.clone(memory_format=torch.contiguous_format) for result in results)
     for (view, buffer), (old, clean) in zip(given, outputs() if given else (), strict=True):
@@ -298,24 +298,6 @@ def _launch(
         if not torch.equal(_bits(buffer), _bits(clean)):
             return kept, False
     return kept, True
-
-
-class _poisoned_allocations:
-    """PyTorch fills new memory with NaN, or with the largest integer."""
-
-    def __init__(self, poison: int) -> None:
-        self.on = poison == 0
-        self.before = (
-            torch.are_deterministic_algorithms_enabled(),
-            torch.is_deterministic_algorithms_warn_only_enabled(),
-        )
-
-    def __enter__(self) -> None:
-        if self.on:
-            torch.use_deterministic_algorithms(True, warn_only=True)
-
-    def __exit__(self, *error: object) -> None:
-        torch.use_deterministic_algorithms(self.before[0], warn_only=self.before[1])
 
 
 # ---- the oracle ---------------------------------------------------------------------------------

@@ -306,3 +306,21 @@ def narrowed(values: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
     most = torch.finfo(dtype).max
     finite = values.clamp(-most, most)
     return torch.where(values.isfinite(), finite, values).to(dtype)
+
+
+class poisoned_allocations:
+    """PyTorch fills new memory with NaN, or with the largest integer."""
+
+    def __init__(self, poison: int) -> None:
+        self.on = poison == 0
+        self.before = (
+            torch.are_deterministic_algorithms_enabled(),
+            torch.is_deterministic_algorithms_warn_only_enabled(),
+        )
+
+    def __enter__(self) -> None:
+        if self.on:
+            torch.use_deterministic_algorithms(True, warn_only=True)
+
+    def __exit__(self, *error: object) -> None:
+        torch.use_deterministic_algorithms(self.before[0], warn_only=self.before[1])
