@@ -6,8 +6,8 @@ stderr and exit status 1, never in a traceback.
 
 import sys
 import time
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -114,6 +114,14 @@ def _progress() -> "Progress":
     return Progress(console=complaints, transient=True, disable=not complaints.is_terminal)
 
 
+@contextmanager
+def _counted() -> Iterator[Callable[[str, int], None]]:
+    """A bar over ops, moved by a function of an op's name and of how many there are."""
+    with _progress() as bar:
+        task = bar.add_task("importing torch", total=None)
+        yield lambda name, total: bar.update(task, description=name, total=total, advance=1)
+
+
 @app.command("list")
 def list_specs(specs: Specs = Path("specs")) -> None:
     """List the specs of a folder: name, family, arguments, first line of the docstring."""
@@ -158,12 +166,12 @@ def check(
     json: Annotated[Path | None, typer.Option(help="Write every comparison there.")] = None,
 ) -> None:
     """Prove built modules right: in Triton's interpreter, or compiled where there is a GPU."""
-    with complaints.status("importing torch") as status:
+    with _counted() as counted:
         from tilegen.toolchain.check import main_check
 
         code = main_check(
             specs, out, op or (), full=full, seed=seed, jobs=jobs, json_path=json,
-            say=console.print, progress=status.update,
+            say=console.print, progress=counted,
         )  # fmt: skip
     raise typer.Exit(code)
 
@@ -281,10 +289,10 @@ def tour(specs: Specs = Path("specs"), out: Out = Path("generated")) -> None:
     """Show each op at work: its error against PyTorch, and its time where there is a GPU."""
     from rich.table import Table
 
-    with console.status("importing torch") as status:
+    with _counted() as counted:
         from tilegen.toolchain import tour as guide
 
-        stops = list(guide.tour(specs, out, status.update))
+        stops = list(guide.tour(specs, out, counted))
     timed = any(stop.ms is not None for stop in stops)
     columns = ("op", "tensors", "against", "max error", *(("ms", "eager ms") if timed else ()))
     table = Table(*columns, box=None, pad_edge=False)

@@ -335,7 +335,7 @@ def main_check(
     jobs: int = 1,
     json_path: Path | None = None,
     say: Callable[[str], Any] = print,
-    progress: Callable[[str], None] = lambda name: None,
+    progress: Callable[[str, int], None] = lambda name, total: None,
 ) -> int:
     """Check the modules in a folder against their specs, and say what is wrong.
 
@@ -348,7 +348,7 @@ def main_check(
         jobs: processes; each checks one op at a time.
         json_path: where to write all records.
         say: told each line of the result.
-        progress: told the name of each op before it is checked.
+        progress: told the name of each op, and how many there are.
 
     Returns:
         The exit status: 0 if everything is right.
@@ -361,13 +361,15 @@ def main_check(
     found, mistakes = subjects(specs, out_folder, names)
     if mistakes:
         raise errors.BuildFailed(mistakes)
+
+    def told(name: str) -> None:
+        progress(name, len(found))
+
     if jobs > 1 and len(found) > 1:
         ordered = [op.name for op in found]
-        report = run_apart(
-            specs, out_folder, ordered, jobs, full=full, seed=seed, progress=progress
-        )
+        report = run_apart(specs, out_folder, ordered, jobs, full=full, seed=seed, progress=told)
     else:
-        report = run_check(found, full=full, seed=seed, progress=progress)
+        report = run_check(found, full=full, seed=seed, progress=told)
     if json_path is not None:
         json_path.write_text(report.to_json())
     for line in summary(report):

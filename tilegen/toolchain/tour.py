@@ -54,7 +54,7 @@ class Stop:
     eager_ms: float | None = None
 
 
-def tour(specs: Path, folder: Path, progress: Callable[[str], None]) -> Iterator[Stop]:
+def tour(specs: Path, folder: Path, progress: Callable[[str, int], None]) -> Iterator[Stop]:
     """Visit every op of a folder of specs whose modules are in `folder`.
 
     Raises:
@@ -66,7 +66,7 @@ def tour(specs: Path, folder: Path, progress: Callable[[str], None]) -> Iterator
     if mistakes:
         raise errors.BuildFailed(mistakes)
     for subject in found:
-        progress(subject.name)
+        progress(subject.name, len(found))
         with torch.no_grad(), warnings.catch_warnings():
             # NumPy's, in the interpreter: a division in a branch that where() does not take.
             warnings.simplefilter("ignore")
