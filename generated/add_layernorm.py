@@ -1361,7 +1361,7 @@ def add_layernorm(
         eps: float.
         out: where to write y, h.
         backend: "triton", "torch" (the eager reference) or "auto".
-        autotune: time all configs for these shapes, and remember the fastest.
+        autotune: time the configs of the schedule at hand, and remember the fastest.
 
     Returns:
         y: [M, N], the type of x.

@@ -2087,7 +2087,7 @@ def cross_entropy(
         softcap: float, or None.
         out: where to write loss, lse.
         backend: "triton", "torch" (the eager reference) or "auto".
-        autotune: time all configs for these shapes, and remember the fastest.
+        autotune: time the configs of the schedule at hand, and remember the fastest.
 
     Returns:
         loss: [M], fp32 (fp64 for fp64 inputs).

@@ -843,7 +843,7 @@ def groupnorm(
         eps: float.
         out: where to write out.
         backend: "triton", "torch" (the eager reference) or "auto".
-        autotune: time all configs for these shapes, and remember the fastest.
+        autotune: time the configs of the schedule at hand, and remember the fastest.
 
     Returns:
         out: [B, G * C, HW], the type of x.

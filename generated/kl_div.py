@@ -541,7 +541,7 @@ def kl_div(
         p: [M, N], floats.
         out: where to write out.
         backend: "triton", "torch" (the eager reference) or "auto".
-        autotune: time all configs for these shapes, and remember the fastest.
+        autotune: time the configs of the schedule at hand, and remember the fastest.
 
     Returns:
         out: [M], fp32 (fp64 for fp64 inputs).

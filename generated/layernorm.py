@@ -1123,7 +1123,7 @@ def layernorm(
         eps: float.
         out: where to write y.
         backend: "triton", "torch" (the eager reference) or "auto".
-        autotune: time all configs for these shapes, and remember the fastest.
+        autotune: time the configs of the schedule at hand, and remember the fastest.
 
     Returns:
         y: [M, N], the type of x.

@@ -863,7 +863,7 @@ def qk_norm_rope(
         eps: float.
         out: where to write out.
         backend: "triton", "torch" (the eager reference) or "auto".
-        autotune: time all configs for these shapes, and remember the fastest.
+        autotune: time the configs of the schedule at hand, and remember the fastest.
 
     Returns:
         out: [B, S, H, Two * D], the type of x.

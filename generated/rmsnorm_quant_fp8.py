@@ -504,7 +504,7 @@ def rmsnorm_quant_fp8(
         eps: float.
         out: where to write q, scale.
         backend: "triton", "torch" (the eager reference) or "auto".
-        autotune: time all configs for these shapes, and remember the fastest.
+        autotune: time the configs of the schedule at hand, and remember the fastest.
 
     Returns:
         q: [M, N], fp8e4m3.

@@ -283,7 +283,7 @@ def rope_interleaved(
         position: [B, S], integers.
         out: where to write out.
         backend: "triton", "torch" (the eager reference) or "auto".
-        autotune: time all configs for these shapes, and remember the fastest.
+        autotune: time the configs of the schedule at hand, and remember the fastest.
 
     Returns:
         out: [B, S, H, D * Two], the type of x.

@@ -620,7 +620,7 @@ def row_quant_int8(
         x: [M, N], floats.
         out: where to write q, scale.
         backend: "triton", "torch" (the eager reference) or "auto".
-        autotune: time all configs for these shapes, and remember the fastest.
+        autotune: time the configs of the schedule at hand, and remember the fastest.
 
     Returns:
         q: [M, N], i8.

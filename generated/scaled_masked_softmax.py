@@ -2114,7 +2114,7 @@ def scaled_masked_softmax(
         causal: bool.
         out: where to write out.
         backend: "triton", "torch" (the eager reference) or "auto".
-        autotune: time all configs for these shapes, and remember the fastest.
+        autotune: time the configs of the schedule at hand, and remember the fastest.
 
     Returns:
         out: [B, H, S, T], the type of x.

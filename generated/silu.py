@@ -247,7 +247,7 @@ def silu(
         x: [N], floats.
         out: where to write out.
         backend: "triton", "torch" (the eager reference) or "auto".
-        autotune: time all configs for these shapes, and remember the fastest.
+        autotune: time the configs of the schedule at hand, and remember the fastest.
 
     Returns:
         out: [N], the type of x.

@@ -560,7 +560,7 @@ def top_p_sample(
         temperature: float.
         out: where to write out.
         backend: "triton", "torch" (the eager reference) or "auto".
-        autotune: time all configs for these shapes, and remember the fastest.
+        autotune: time the configs of the schedule at hand, and remember the fastest.
 
     Returns:
         out: [M], i64.

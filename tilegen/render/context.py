@@ -246,7 +246,7 @@ def _public_doc(traced: TracedSpec, graph: Graph) -> str:
     lines += [
         f"    out: where to write {names}.",
         '    backend: "triton", "torch" (the eager reference) or "auto".',
-        "    autotune: time all configs for these shapes, and remember the fastest.",
+        "    autotune: time the configs of the schedule at hand, and remember the fastest.",
         "",
         "Returns:",
     ]  # fmt: skip
