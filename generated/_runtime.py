@@ -2899,19 +2899,6 @@ def deviations(centred, AXES: tl.constexpr):
 
 
 @triton.jit
-def deviations_step(rest, squares, centred):
-    """Take a block into sums of values and of their squares."""
-    rest += tl.sum(centred, axis=1, keep_dims=True)
-    return rest, squares + tl.sum(centred * centred, axis=1, keep_dims=True)
-
-
-@triton.jit
-def deviations_end(rest, squares):
-    """Join the states of all lanes."""
-    return _sum_pairs(rest, squares, 0)
-
-
-@triton.jit
 def block_mean(x, valid, EVEN: tl.constexpr):
     """Return the mean of a block; 0 if it is empty."""
     if EVEN:

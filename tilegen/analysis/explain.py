@@ -150,7 +150,7 @@ def explain(
         value(e, here, size) for e in (first.traffic, first.flops, first.special)
     )
     bound: Floor = floor(moved, flops, special, target)
-    asked = demands([program for v in op.variants for program in v.programs])
+    asked = demands(op.programs)
     table = keys(tuple(dict.fromkeys((*targets, target))))
     row = next(k for k in table if (k.target.architecture, k.size) == (target.architecture, size))
     spaces = {kind: verdicts(demand, row, table, proofs) for kind, demand in asked.items()}

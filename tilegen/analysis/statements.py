@@ -69,8 +69,6 @@ _HELPERS: dict[str, tuple[tuple[Shape, int, int], ...]] = {
     "logsumexp_end": ((Shape.LANE, 4, 1),),
     # A square and its sum are one instruction.
     "deviations": ((Shape.ELEMENT, 2, 0),),
-    "deviations_step": ((Shape.ELEMENT, 2, 0), (Shape.LANE, 2, 0)),
-    "deviations_end": ((Shape.LANE, 2, 0),),
     "moments_step": ((Shape.ELEMENT, 3, 0), (Shape.LANE, 3, 0)),
     "moments_end": ((Shape.LANE, 3, 0), (Shape.ROW, 5, 1)),
     "moments_join": ((Shape.LANE, 7, 0), (Shape.ROW, 1, 1)),
@@ -82,7 +80,7 @@ _HELPERS: dict[str, tuple[tuple[Shape, int, int], ...]] = {
 #: Joins of values along a row.
 _REDUCTIONS: dict[str, int] = {
     "tl.sum": 1, "tl.max": 1, "tl.min": 1, "nan_max": 1, "nan_min": 1, "arg_max": 2, "arg_min": 2,
-    "logsumexp_end": 1, "moments_end": 1, "moments_join": 1, "deviations": 1, "deviations_end": 1,
+    "logsumexp_end": 1, "moments_end": 1, "moments_join": 1, "deviations": 1,
 }  # fmt: skip
 
 _LOADS = {"load", "pair"}

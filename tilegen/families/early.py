@@ -1,7 +1,7 @@
 """Loads ahead of what they wait for: latencies overlap where a program has nothing else to do."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from tilegen.families.lower import Lowering
@@ -14,6 +14,12 @@ from tilegen.ir.graph import Node, Output, topological
 MOST_COLUMNS = 4096
 
 
+def ready(nodes: Iterable[Node]) -> list[Node]:
+    """The loads among these that wait for no reduction."""
+    loads = [node for node in nodes if node.op == "load"]
+    return [n for n in loads if not any(part.op == "reduce" for part in topological((n,)))]
+
+
 def loads_first(low: Lowering, outputs: Sequence[Output]) -> list[Statement]:
     """The loads that wait for no reduction: those that give the address of others, then the rest.
 
@@ -24,7 +30,7 @@ def loads_first(low: Lowering, outputs: Sequence[Output]) -> list[Statement]:
     reduces = {node for node in nodes if node.op == "reduce"}
     reduced = set(topological(tuple(arg for node in reduces for arg in node.args)))
     below = {n: set(topological(n.args)) for n in nodes if n.op == "load"}
-    loads = [node for node, parts in below.items() if not parts & reduces]
+    loads = ready(nodes)
     giving = {part for parts in below.values() for part in parts}
 
     def order(node: Node) -> tuple[bool, bool, bool]:
@@ -38,8 +44,7 @@ def loads_first(low: Lowering, outputs: Sequence[Output]) -> list[Statement]:
 
 
 def _unwidened(low: Lowering, node: Node, line: Statement) -> Statement:
-    value = f"{line.target}.to(FLOAT)" if line.real else line.target
-    low.bind(node, f"at_least_32({value})" if line.whole else value)
+    low.bind(node, line.widened(line.target))
     wide = set(node.dims) & set(low.columns)
     return replace(line, real=False, whole=False, when="EARLY" if wide else "")
 

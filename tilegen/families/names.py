@@ -42,8 +42,6 @@ RESERVED = frozenset(
         "logsumexp_step",
         "logsumexp_end",
         "deviations",
-        "deviations_step",
-        "deviations_end",
         "block_mean",
         "moments_step",
         "moments_end",

@@ -100,9 +100,7 @@ TABLE: dict[str, Monoid] = {
         ),
         Monoid(
             "deviations", 0.0, "deviations({x}, {axes})",
-            ("rest", "squares"), (0.0, 0.0),
-            "deviations_step({rest}, {squares}, {x})", "deviations_end({rest}, {squares})",
-            ("row_rest", "row_squares"),
+            (), (), "", "", ("row_rest", "row_squares"),
         ),
         Monoid(
             "logsumexp", -math.inf, "",

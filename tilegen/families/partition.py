@@ -147,8 +147,7 @@ def _stage(
     ends = tuple(replace(output, value=done[output.value]) for output in outputs)
     part = replace(graph, outputs=ends)
     read = {node.attrs["tensor"] for node in part.nodes if node.op == "load"}
-    operands = (*(o for o in graph.operands if o.name in read), *loaded.values())
-    operands = tuple(operand for operand in operands if operand.name in read)
+    operands = tuple(o for o in (*graph.operands, *loaded.values()) if o.name in read)
     internal = tuple(output for output in outputs if not output.public)
     family = "rowwise" if key[1] else "elementwise"
     return Stage(family, replace(part, operands=operands), internal)

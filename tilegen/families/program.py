@@ -52,6 +52,14 @@ class Statement:
         """Whether a load to floats gives -inf elsewhere, which no fp8 type takes from Triton."""
         return self.real and self.other == 'float("-inf")'
 
+    def widened(self, loaded: str) -> str:
+        """What the kernel computes with, from what a load gave in its storage type."""
+        if self.pads_lowest:
+            value = f"lowest_padded({loaded}, {self.mask}, FLOAT)"
+        else:
+            value = f"{loaded}.to(FLOAT)" if self.real else loaded
+        return f"at_least_32({value})" if self.whole else value
+
 
 @dataclass(frozen=True, slots=True)
 class Accumulator:

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from tilegen.families import online
+from tilegen.families.early import ready
 from tilegen.families.lower import INLINE, Lowering
 from tilegen.families.names import Names
 from tilegen.families.program import Accumulator, Statement, Sweep
@@ -72,8 +73,7 @@ def _early_loads(low: Lowering) -> list[Statement]:
     """Loads on whole rows that need no statistic, ahead of the sweeps that hide their latency."""
     narrow = [o for o in low.graph.outputs if not is_wide(o.value, low.columns)]
     nodes = topological(tuple(low.values(narrow)))
-    known = [node for node in nodes if node.op == "load" and not is_wide(node, low.columns)]
-    loads = [n for n in known if not any(part.op == "reduce" for part in topological((n,)))]
+    loads = [node for node in ready(nodes) if not is_wide(node, low.columns)]
     return low.emit(loads, keep=loads)
 
 
@@ -163,14 +163,9 @@ def _ahead(sweep: Sweep, low: Lowering, rows: tuple[str, ...]) -> Sweep:
         if not streamed or not wide or names & {s.target for s in sweep.body}:
             body.append(statement)
             continue
-        value = free(f"next_{statement.target}")
-        ahead.append(replace(statement, target=value, real=False, whole=False))
-        if statement.pads_lowest:
-            value = f"lowest_padded({value}, {statement.mask}, FLOAT)"
-        elif statement.real:
-            value += ".to(FLOAT)"
-        value = f"at_least_32({value})" if statement.whole else value
-        arrived.append(Statement("assign", statement.target, value))
+        loaded = free(f"next_{statement.target}")
+        ahead.append(replace(statement, target=loaded, real=False, whole=False))
+        arrived.append(Statement("assign", statement.target, statement.widened(loaded)))
     return replace(sweep, ahead=tuple(ahead), arrived=tuple(arrived), body=tuple(body))
 
 

@@ -2,11 +2,7 @@
 
 import re
 from collections.abc import Sequence
-from functools import cache
-from pathlib import Path
 from typing import Final
-
-import jinja2
 
 from tilegen.paths import template_folder
 from tilegen.render.environment import environment
@@ -18,12 +14,7 @@ _TABLES: Final = re.compile(r"^_[A-Z]+_1 = .*?(?=^@triton\.jit$)", re.MULTILINE 
 
 def render_tables(spaces: Sequence[Space]) -> str:
     """The tables of an op, before they are formatted."""
-    return _template(template_folder()).render(spaces=spaces)
-
-
-@cache
-def _template(folder: Path) -> jinja2.Template:
-    return environment(folder).get_template("tables.py.jinja")
+    return environment(template_folder()).get_template("tables.py.jinja").render(spaces=spaces)
 
 
 def with_tables(module: str, tables: str) -> str:
