@@ -2,7 +2,7 @@
 
 As in Qwen3; the rotation is that of rope (Su et al., arXiv:2104.09864).
 
-Built by tilegen 0.1.0 from specs/qk_norm_rope.py (spec d00ab77b, templates 8f77c5aa).
+Built by tilegen 0.1.0 from specs/qk_norm_rope.py (spec ffec5b43, templates 8f77c5aa).
 Rebuild with `tilegen build`; edits are overwritten.
 
 Traffic: 4*B*D*H*S*e + B*S*i + 2*D*e*Min(P, B*S) + 2*D*e bytes (e: bytes of an element, i: bytes of an index)
@@ -819,7 +819,7 @@ def reference(x, weight, cos, sin, position, eps, *, compute):
 
 OP = Op(
     name="qk_norm_rope",
-    spec_hash="d00ab77b",
+    spec_hash="ffec5b43",
     inputs=(
         Operand("x", ("B", "S", "H", ("Two", "D"))),
         Operand("weight", (("Two", "D"),)),

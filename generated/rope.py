@@ -2,7 +2,7 @@
 
 This is the layout of Llama and GPT-NeoX; row p of cos and sin belongs to position p.
 
-Built by tilegen 0.1.0 from specs/rope.py (spec 50562790, templates 8f77c5aa).
+Built by tilegen 0.1.0 from specs/rope.py (spec 956f00ac, templates 8f77c5aa).
 Rebuild with `tilegen build`; edits are overwritten.
 
 Traffic: 4*B*D*H*S*e + B*S*i + 2*D*e*Min(P, B*S) bytes (e: bytes of an element, i: bytes of an index)
@@ -247,7 +247,7 @@ def reference(x, cos, sin, position, *, compute):
 
 OP = Op(
     name="rope",
-    spec_hash="50562790",
+    spec_hash="956f00ac",
     inputs=(
         Operand("x", ("B", "S", "H", ("Two", "D"))),
         Operand("cos", ("P", "D")),

@@ -2,7 +2,7 @@
 
 Row p of cos and sin belongs to position p.
 
-Built by tilegen 0.1.0 from specs/rope_interleaved.py (spec d00b7186, templates 8f77c5aa).
+Built by tilegen 0.1.0 from specs/rope_interleaved.py (spec d32e12b0, templates 8f77c5aa).
 Rebuild with `tilegen build`; edits are overwritten.
 
 Traffic: 4*B*D*H*S*e + B*S*i + 2*D*e*Min(P, B*S) bytes (e: bytes of an element, i: bytes of an index)
@@ -245,7 +245,7 @@ def reference(x, cos, sin, position, *, compute):
 
 OP = Op(
     name="rope_interleaved",
-    spec_hash="d00b7186",
+    spec_hash="d32e12b0",
     inputs=(
         Operand("x", ("B", "S", "H", ("D", "Two"))),
         Operand("cos", ("P", "D")),

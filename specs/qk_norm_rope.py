@@ -19,6 +19,7 @@ from tilegen import (
 
 
 @rowwise(
+    grad=("x", "weight"),
     domain={"position": "in [0, P)"},
     # A pair times cos + i sin.
     oracle=(

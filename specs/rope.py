@@ -17,6 +17,7 @@ from tilegen import (
 
 
 @elementwise(
+    grad=("x",),
     domain={"position": "in [0, P)"},
     # A pair times cos + i sin.
     oracle=(

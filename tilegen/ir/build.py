@@ -55,6 +55,12 @@ class Builder:
         """A change of type."""
         return Node("cast", (node,), node.dims, dtype=types.computed(to), attrs={"to": to})
 
+    def expand(self, node: Node, dims: tuple[str, ...]) -> Node:
+        """A value along all of these dimensions; itself if it has them."""
+        if set(node.dims) == set(dims):
+            return node
+        return Node("expand", (node,), dims, dtype=node.dtype)
+
     def reduce(self, monoid: str, node: Node, over: tuple[str, ...], **attrs: Any) -> Node:
         """A reduction over one or more dimensions."""
         dims = tuple(dim for dim in node.dims if dim not in over)

@@ -179,15 +179,18 @@ def rewrite(graph: Graph, rule: Callable[[Node], Node | None]) -> Graph:
     """Rebuild a graph bottom-up, regions included.
 
     `rule` sees each node with its arguments already rewritten and returns what stands in its
-    place, or None to keep it. A name that the old node had goes to the new one if that has none.
+    place, or None to keep it. A name that the old node had goes to the new one if that has none, and
+    stands for nothing else yet.
     """
     done: dict[Node, Node] = {}
+    placed: set[Node] = set()
     for old in walk(tuple(output.value for output in graph.outputs)):
         node = _renewed(old, done)
         new = rule(node) or node
-        if old.name and not new.name and new.op not in ("load", "const"):
+        if old.name and not new.name and new.op not in ("load", "const") and new not in placed:
             new = replace(new, name=old.name, span=old.span)
         done[old] = new
+        placed.add(new)
     outputs = tuple(replace(output, value=done[output.value]) for output in graph.outputs)
     return replace(graph, outputs=outputs)
 

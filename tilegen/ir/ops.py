@@ -4,7 +4,9 @@ A row holds an op's arity, the type of its result, its text in Triton and in PyT
 flops it counts for, how many of them go to the special-function unit, and what it gives for
 arguments of known value (`fold`: for constants, and to know what padded lanes hold). Texts are
 format strings over the arguments; `level` is the precedence of the text, by which the printer
-places parentheses. Adding an op is adding a row: the tests run over the table.
+places parentheses. Gradients are formulas over the upstream gradient g, the arguments a, b, c and
+the result y, in the ops of this table; `derivatives` makes nodes of them. Adding an op is adding a
+row: the tests run over the table.
 """
 
 import math
@@ -41,6 +43,8 @@ class Op:
         flops: counted for one element.
         special: evaluations of the special-function unit for one element.
         takes: the kinds that the common type of its arguments may have.
+        gradient: for each argument its gradient, which at a kink is PyTorch's; empty if it has
+            none, as where the op is piecewise constant.
     """
 
     name: str
@@ -53,6 +57,7 @@ class Op:
     flops: int = 1
     special: int = 0
     takes: tuple[Kind, ...] = REALS
+    gradient: tuple[str, ...] = ()
 
     @property
     def integers(self) -> bool:
@@ -133,10 +138,22 @@ def _whole(function: Callable[[float], int]) -> Callable[[float], float]:
 _exp = _overflowing(math.exp)
 
 _ARITHMETIC = (
-    Op("add", 2, "same", "{0} + {1}", "{0} + {1}", lambda a, b: a + b, ADD, takes=NUMBERS),
-    Op("sub", 2, "same", "{0} - {1}", "{0} - {1}", lambda a, b: a - b, ADD, takes=NUMBERS),
-    Op("mul", 2, "same", "{0} * {1}", "{0} * {1}", lambda a, b: a * b, MULTIPLY, takes=NUMBERS),
-    Op("div", 2, "real", "{0} / {1}", "{0} / {1}", _quotient, MULTIPLY, special=1),
+    Op(
+        "add", 2, "same", "{0} + {1}", "{0} + {1}", lambda a, b: a + b, ADD, takes=NUMBERS,
+        gradient=("g", "g"),
+    ),
+    Op(
+        "sub", 2, "same", "{0} - {1}", "{0} - {1}", lambda a, b: a - b, ADD, takes=NUMBERS,
+        gradient=("g", "-g"),
+    ),
+    Op(
+        "mul", 2, "same", "{0} * {1}", "{0} * {1}", lambda a, b: a * b, MULTIPLY, takes=NUMBERS,
+        gradient=("g * b", "g * a"),
+    ),
+    Op(
+        "div", 2, "real", "{0} / {1}", "{0} / {1}", _quotient, MULTIPLY, special=1,
+        gradient=("g / b", "-(g / b) * y"),
+    ),
     Op(
         "floordiv", 2, "same", "floor_divide({0}, {1})", "torch.floor_divide({0}, {1})",
         _floor_quotient, flops=4, takes=NUMBERS,
@@ -144,9 +161,19 @@ _ARITHMETIC = (
     Op(
         "mod", 2, "same", "floor_mod({0}, {1})", "torch.remainder({0}, {1})",
         _remainder, flops=4, takes=NUMBERS,
+        gradient=("g", "-g * floordiv(a, b)"),
     ),
-    Op("pow", 2, "real", "power({0}, {1})", "torch.pow({0}, {1})", _power, flops=8, special=2),
-    Op("neg", 1, "same", "-{0}", "-{0}", lambda a: -a, UNARY, takes=NUMBERS),
+    Op(
+        "pow", 2, "real", "power({0}, {1})", "torch.pow({0}, {1})", _power, flops=8, special=2,
+        gradient=(
+            "where(b == 0.0, 0.0, g * b * pow(a, b - 1.0))",
+            "where((a == 0.0) & (b >= 0.0), 0.0, g * y * log(a))",
+        ),
+    ),
+    Op(
+        "neg", 1, "same", "-{0}", "-{0}", lambda a: -a, UNARY, takes=NUMBERS,
+        gradient=("-g",),
+    ),
 )  # fmt: skip
 
 _BITS = (
@@ -174,61 +201,110 @@ _SELECTION = (
     Op(
         "where", 3, "same", "tl.where({0}, {1}, {2})", "where({0}, {1}, {2})",
         lambda c, a, b: a if c else b, takes=ALL,
+        gradient=("", "where(a, g, 0.0)", "where(a, 0.0, g)"),
     ),
     Op(
         "maximum", 2, "same", "maximum({0}, {1})", "maximum({0}, {1})", _larger, takes=ALL,
+        gradient=(
+            "where(a < b, 0.0, where(a == b, 0.5 * g, g))",
+            "where(b < a, 0.0, where(a == b, 0.5 * g, g))",
+        ),
     ),
     Op(
         "minimum", 2, "same", "minimum({0}, {1})", "minimum({0}, {1})", _smaller, takes=ALL,
+        gradient=(
+            "where(a > b, 0.0, where(a == b, 0.5 * g, g))",
+            "where(b > a, 0.0, where(a == b, 0.5 * g, g))",
+        ),
     ),
     Op(
         "clamp", 3, "same", "minimum(maximum({0}, {1}), {2})",
         "minimum(maximum({0}, {1}), {2})", _clamp, flops=2, takes=NUMBERS,
+        gradient=(
+            "where((a >= b) & (a <= c), g, 0.0)",
+            "where((b < c) & (a < b), g, 0.0)",
+            "where((a > c) | (c < b), g, 0.0)",
+        ),
     ),
-    Op("relu", 1, "same", "maximum({0}, 0.0)", "torch.relu({0})", lambda a: _larger(a, 0.0)),
+    Op(
+        "relu", 1, "same", "maximum({0}, 0.0)", "torch.relu({0})", lambda a: _larger(a, 0.0),
+        gradient=("where(a <= 0.0, 0.0, g)",),
+    ),
 )  # fmt: skip
 
 _FUNCTIONS = (
-    Op("exp", 1, "real", "exp({0})", "torch.exp({0})", _exp, special=1),
+    Op(
+        "exp", 1, "real", "exp({0})", "torch.exp({0})", _exp, special=1,
+        gradient=("g * y",),
+    ),
     Op(
         "exp2", 1, "real", "tl.exp2({0})", "torch.exp2({0})",
         _overflowing(lambda a: 2.0**a), special=1,
+        gradient=("g * y * 0.6931471805599453",),
     ),
-    Op("expm1", 1, "real", "expm1({0})", "torch.expm1({0})", _overflowing(math.expm1), special=1),
-    Op("log", 1, "real", "tl.log({0})", "torch.log({0})", _logarithm(math.log, 0), special=1),
+    Op(
+        "expm1", 1, "real", "expm1({0})", "torch.expm1({0})", _overflowing(math.expm1), special=1,
+        gradient=("g * (y + 1.0)",),
+    ),
+    Op(
+        "log", 1, "real", "tl.log({0})", "torch.log({0})", _logarithm(math.log, 0), special=1,
+        gradient=("g / a",),
+    ),
     Op(
         "log1p", 1, "real", "log1p({0})", "torch.log1p({0})",
         _logarithm(math.log1p, -1), special=1,
+        gradient=("g / (a + 1.0)",),
     ),
     Op(
         "log2", 1, "real", "tl.log2({0})", "torch.log2({0})",
         _logarithm(math.log2, 0), special=1,
+        gradient=("g / (a * 0.6931471805599453)",),
     ),
-    Op("sqrt", 1, "real", "tl.sqrt({0})", "torch.sqrt({0})", _root, special=1),
+    Op(
+        "sqrt", 1, "real", "tl.sqrt({0})", "torch.sqrt({0})", _root, special=1,
+        gradient=("0.5 * g / y",),
+    ),
     Op(
         "rsqrt", 1, "real", "tl.rsqrt({0})", "torch.rsqrt({0})",
         lambda a: _quotient(1.0, _root(a)), special=1,
+        gradient=("-0.5 * g * (y * y * y)",),
     ),
-    Op("tanh", 1, "real", "tanh({0})", "torch.tanh({0})", math.tanh, special=2, flops=15),
+    Op(
+        "tanh", 1, "real", "tanh({0})", "torch.tanh({0})", math.tanh, special=2, flops=15,
+        gradient=("g * (1.0 - y * y)",),
+    ),
     Op(
         "sigmoid", 1, "real", "sigmoid({0})", "torch.sigmoid({0})",
         lambda a: 1 / (1 + _exp(-a)),
         special=2, flops=3,
+        gradient=("g * (y * (1.0 - y))",),
     ),
-    Op("erf", 1, "real", "erf({0})", "torch.erf({0})", math.erf, special=1, flops=16),
+    Op(
+        "erf", 1, "real", "erf({0})", "torch.erf({0})", math.erf, special=1, flops=16,
+        gradient=("g * (1.1283791670955126 * exp(-(a * a)))",),
+    ),
     Op(
         "gelu", 1, "real", "exact_gelu({0})", "torch.nn.functional.gelu({0})",
         lambda a: 0.5 * a * (1.0 + math.erf(a * math.sqrt(0.5))), special=1, flops=12,
+        gradient=(
+            "g * (0.5 + 0.5 * erf(a * 0.7071067811865476) + "
+            "a * (0.3989422804014327 * exp(-0.5 * (a * a))))",
+        ),
     ),
     Op(
         "sin", 1, "real", "tl.sin({0})", "torch.sin({0})",
         lambda a: math.sin(a) if math.isfinite(a) else math.nan, special=1,
+        gradient=("g * cos(a)",),
     ),
     Op(
         "cos", 1, "real", "tl.cos({0})", "torch.cos({0})",
         lambda a: math.cos(a) if math.isfinite(a) else math.nan, special=1,
+        gradient=("-g * sin(a)",),
     ),
-    Op("abs", 1, "same", "tl.abs({0})", "torch.abs({0})", abs, takes=NUMBERS),
+    Op(
+        "abs", 1, "same", "tl.abs({0})", "torch.abs({0})", abs, takes=NUMBERS,
+        gradient=("where(a > 0.0, g, where(a < 0.0, -g, 0.0))",),
+    ),
     Op("floor", 1, "real", "tl.floor({0})", "torch.floor({0})", _whole(math.floor)),
     Op("round", 1, "real", "round_even({0})", "torch.round({0})", _whole(round)),
 )  # fmt: skip

@@ -14,6 +14,7 @@ must be, and what else must hold. `premises` are what the later checks of the no
 | stack | the parts | dim | the parts along a new dim |
 | cast, narrow | x | to | x converted; x rounded to a storage type |
 | detach | x | | x without a gradient |
+| expand | x | | x along further dims too; dims: more than those of x |
 | reduce | x | monoid, over | a reduction |
 | state | a reduce | position | one of the states behind a reduction |
 | uniform | seed, an index for each dim | dims | random numbers in [0, 1) |
@@ -285,6 +286,10 @@ _STRUCTURAL: dict[str, Rule] = {
         ),
     ),
     "detach": Rule(1, first, of_first),
+    "expand": Rule(
+        1, own, of_first,
+        checks=(Check("it lacks a dim of its value", lambda n, g: set(n.args[0].dims) < set(n.dims)),),
+    ),
     "reduce": Rule(
         1, reduced, _of_monoid, {"monoid": str, "over": tuple},
         (Check("no monoid has this name", lambda n, g: n.attrs["monoid"] in MONOIDS),),

@@ -9,6 +9,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from tilegen.ir import types
+from tilegen.ir.autodiff import softmax_of
+from tilegen.ir.derivatives import is_number
 from tilegen.ir.graph import DimInfo, Graph, Node, Operand, Output, Param, Span
 from tilegen.ir.integers import widened
 from tilegen.ir.ops import CALL, TABLE, UNARY
@@ -135,8 +137,10 @@ class _Printer:
         self.lines += [Line(f"{name}_dtype", f"{name}.dtype") for name in sorted(liked)]
         loads = {node.attrs["tensor"]: node for node in self.graph.nodes if node.op == "load"}
         for operand in self.graph.operands:
-            load = loads[operand.name]
-            text = self._arranged(operand)
+            load = loads.get(operand.name)
+            if load is None:
+                continue  # its shape and type alone are needed
+            text = self._arranged(operand, load)
             if load.dtype is types.real:
                 text = f"widen({text}, compute)"
             elif load in self.widened and operand.dtype.bits < 32:
@@ -145,7 +149,7 @@ class _Printer:
                 self.lines.append(Line(operand.name, text))
             self.names[load] = operand.name
 
-    def _arranged(self, operand: Operand) -> str:
+    def _arranged(self, operand: Operand, load: Node) -> str:
         text = operand.name
         axis = 0
         for group in operand.stored:
@@ -153,8 +157,11 @@ class _Printer:
                 shape = ", ".join(self.sizes(dim) for dim in group)
                 text += f".unflatten({axis}, ({shape}))"
             axis += len(group)
-        order = self.graph.ordered(operand.dims)
-        return text + _permuted(operand.dims, order)
+        for place, dim in reversed(list(enumerate(operand.dims))):
+            if dim not in load.dims:
+                text += f".squeeze({place})"  # an upstream gradient along One
+        have = tuple(dim for dim in operand.dims if dim in load.dims)
+        return text + _permuted(have, load.dims)
 
     def visit(self, node: Node) -> None:
         """Make a statement of a node that has a name or several uses."""
@@ -196,6 +203,7 @@ class _Printer:
             "take": self._take, "stack": self._stack, "reduce": self._reduce,
             "state": self._state, "cast": self._cast, "uniform": self._uniform,
             "detach": lambda n: f"{self.text(n.args[0], CALL)}.detach()",
+            "expand": self._expand,
             "where": self._where, "maximum": self._bound, "minimum": self._bound,
             "clamp": self._clamp,
         }  # fmt: skip
@@ -258,8 +266,11 @@ class _Printer:
         x, low, high = node.args
         if is_number(low) and is_number(high):
             return f"{self.text(x, CALL)}.clamp({self.text(low)}, {self.text(high)})"
-        parts = [self._tensor(part, node.dims) for part in node.args]
-        return f"torch.minimum(torch.maximum({parts[0]}, {parts[1]}), {parts[2]})"
+        return f"torch.clamp({', '.join(self._tensor(part, node.dims) for part in node.args)})"
+
+    def _expand(self, node: Node) -> str:
+        sizes = ", ".join(self.sizes(dim) for dim in node.dims)
+        return f"{self._tensor(node.args[0], node.dims)}.expand({sizes})"
 
     def _take(self, node: Node) -> str:
         x, position = node.args
@@ -307,14 +318,9 @@ class _Printer:
         return f"torch.exp({self.text(x, 7)} - {top}).sum({self._axes(x, over)})"
 
     def _softmax(self, node: Node) -> str:
-        """`exp(x - top) / total` of one log-sum-exp is PyTorch's softmax."""
-        if node.op != "div" or node.args[0].op != "exp" or node.args[1].op != "state":
-            return ""
-        difference, total = node.args[0].args[0], node.args[1]
-        if difference.op != "sub" or difference.args[1].op != "state":
-            return ""
-        reduction = total.args[0]
-        if difference.args[1].args[0] is not reduction or len(reduction.attrs["over"]) > 1:
+        """PyTorch's softmax, where a row has something visible and runs over one dimension."""
+        reduction = softmax_of(node)
+        if reduction is None or node.args[1].op != "state" or len(reduction.attrs["over"]) > 1:
             return ""
         x = reduction.args[0]
         return f"torch.softmax({self.text(x)}, {self._axes(x, reduction.attrs['over'])})"
@@ -357,13 +363,6 @@ class _Printer:
         if is_number(value):
             return self._tensor(value, value.dims) + calls
         return self.aligned(value, wanted, CALL if calls else 0) + calls
-
-
-def is_number(node: Node) -> bool:
-    """Whether a reference holds this as a Python number."""
-    return not node.dims and node.op != "load" and all(is_number(arg) for arg in node.args) and (
-        node.op in ("const", "param", "size", "cast") or TABLE.get(node.op, TABLE["exp"]).level != CALL
-    )  # fmt: skip
 
 
 def _permuted(have: tuple[str, ...], want: tuple[str, ...]) -> str:

@@ -26,6 +26,8 @@ class Printer:
             return number(node), UNARY if _negative(node) else CALL
         if node.op == "cast":
             return self._cast(node), CALL
+        if node.op == "expand":  # a store broadcasts what it stores
+            return self._expression(node.args[0])
         row = TABLE[node.op]
         if row.level == CALL:
             args = [self.text(arg, 0) for arg in node.args]

@@ -1,0 +1,264 @@
+"""What the forward saves for the backward: outputs, row statistics, or nothing but inputs.
+
+The gradient of a graph computes again what it needs of the forward. Here some of these values are
+replaced by loads of what the forward left in memory: results of the op where that reads fewer
+bytes, and statistics of rows, which are small beside the pass over a row that each of them saves.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+from math import prod
+
+from tilegen import errors
+from tilegen.ir import types
+from tilegen.ir.autodiff import Gradient
+from tilegen.ir.build import Builder
+from tilegen.ir.graph import Graph, Node, Operand, Output, topological
+from tilegen.ir.ops import TABLE
+from tilegen.ir.passes import share
+
+#: Sizes that stand for dimensions of any size, and bytes for elements of any type.
+USUAL_SIZE, USUAL_BYTES = 4096, 2
+
+
+@dataclass(frozen=True, slots=True)
+class Saving:
+    """A gradient that starts from what the forward saved.
+
+    Attributes:
+        gradient: with loads in place of what was saved; its operands are those that are read, and
+            those whose shape or type is needed.
+        forward: the forward with statistics that it saves among its outputs; they are not public.
+        saved: names of saved results and statistics, each an output of the forward.
+        alike: names of operands that give shapes and types alone.
+    """
+
+    gradient: Gradient
+    forward: Graph
+    saved: tuple[str, ...]
+    alike: tuple[str, ...]
+
+
+def saving(
+    forward: Graph, gradient: Gradient, keep: Sequence[str] | None, present: Iterable[str] = ()
+) -> Saving:
+    """Choose what to save.
+
+    Args:
+        forward: the graph that was differentiated.
+        gradient: its gradient.
+        keep: names of the results and statistics to save; None to choose by bytes.
+        present: operands that the backward takes even if it reads nothing of them.
+
+    Raises:
+        BadOption: `keep` names something that cannot be saved.
+    """
+    forward, gradient = _shared(forward, gradient)
+    own = _forward_nodes(gradient)
+    results = {
+        output.name: output
+        for output in forward.outputs
+        if output.value in own and output.value.op != "load" and output.value.dims
+    }
+    if keep is None:
+        chosen = _cheapest(gradient, results)
+    else:
+        chosen = [results[name] for name in keep if name in results]
+    made, stands_for = _loading(gradient, {o.value: o for o in chosen})
+    names = _names(forward, gradient)
+    stats: dict[Node, Output] = {}
+    for node in _statistics(made):
+        value = stands_for[node]
+        known = next((o for o in forward.outputs if o.value is value and _exact(o)), None)
+        stats[node] = known or _statistic(forward, value, names)
+    if keep is not None:
+        stats = {node: output for node, output in stats.items() if output.name in keep}
+        unknown = set(keep) - {o.name for o in (*stats.values(), *chosen)}
+        if unknown:
+            can = ", ".join(sorted({*results, *(o.name for o in stats.values())})) or "nothing"
+            raise errors.BadOption(
+                f"save= names {sorted(unknown)[0]!r}, which the backward cannot start from",
+                None, f"what it can: {can}",
+            )  # fmt: skip
+    made, _ = _loading(_like_saved(made, chosen), stats)
+    private = tuple(output for output in stats.values() if not output.public)
+    saved = tuple(dict.fromkeys(o.name for o in (*chosen, *stats.values())))
+    alike = _alike(forward, made, present)
+    return Saving(
+        _reading(forward, made, alike),
+        replace(forward, outputs=(*forward.outputs, *private)), saved, alike,
+    )  # fmt: skip
+
+
+def _shared(forward: Graph, gradient: Gradient) -> tuple[Graph, Gradient]:
+    """Both with common subexpressions once, so that nodes of one are found in the other."""
+    count = len(forward.outputs)
+    outputs = (*forward.outputs, *gradient.graph.outputs)
+    joint = share(replace(gradient.graph, outputs=outputs))
+    graph = replace(gradient.graph, outputs=joint.outputs[count:])
+    return replace(forward, outputs=joint.outputs[:count]), replace(gradient, graph=graph)
+
+
+def _forward_nodes(gradient: Gradient) -> set[Node]:
+    """The nodes of a gradient that depend on no upstream gradient."""
+    upstream = set(gradient.upstream.values())
+    found: set[Node] = set()
+    for node in gradient.graph.nodes:
+        if node.attrs.get("tensor") not in upstream and all(arg in found for arg in node.args):
+            found.add(node)
+    return found
+
+
+def _cheapest(gradient: Gradient, results: Mapping[str, Output]) -> list[Output]:
+    """The results whose use reads the fewest bytes; of equals the one with the least work."""
+    best: tuple[tuple[float, int], list[Output]] | None = None
+    for count in range(len(results) + 1):
+        for chosen in combinations(results.values(), count):
+            cost = _cost(gradient, chosen)
+            if best is None or cost < best[0]:
+                best = cost, list(chosen)
+    assert best is not None
+    return best[1]
+
+
+def _cost(gradient: Gradient, chosen: Sequence[Output]) -> tuple[float, int]:
+    """Bytes that are read, and special functions, with these results loaded."""
+    loaded = {output.value: output.dims for output in chosen}
+    read: dict[str, tuple[str, ...]] = {}
+    work = 0
+    stack = [output.value for output in gradient.graph.outputs]
+    seen: set[Node] = set()
+    while stack:
+        node = stack.pop()
+        if node in seen:
+            continue
+        seen.add(node)
+        if node in loaded:
+            read[f"saved {id(node)}"] = loaded[node]
+            continue
+        if node.op == "load":
+            read[node.attrs["tensor"]] = node.attrs["dims"]
+        work += TABLE[node.op].special if node.op in TABLE else 0
+        stack.extend(node.args)
+    return sum(_bytes(gradient.graph, dims) for dims in read.values()), work
+
+
+def _bytes(graph: Graph, dims: Iterable[str]) -> float:
+    return USUAL_BYTES * prod(graph.dims[dim].size or USUAL_SIZE for dim in dims if dim != "One")
+
+
+def _statistics(gradient: Gradient) -> list[Node]:
+    """The values of whole rows that need reductions, where the rest of the backward takes over.
+
+    Either the last such values, or the reductions themselves, if those are fewer.
+    """
+    own = _forward_nodes(gradient)
+    below: dict[Node, frozenset[str]] = {}
+    for node in gradient.graph.nodes:
+        over = frozenset(node.attrs["over"]) if node.op == "reduce" else frozenset[str]()
+        below[node] = over.union(*(below[arg] for arg in node.args))
+    narrow = {
+        node for node in own
+        if below[node] and not below[node] & set(node.dims) and node.dtype.kind != "bool"
+    }  # fmt: skip
+    ends = {output.value for output in gradient.graph.outputs}
+    used = ends | {arg for node in gradient.graph.nodes if node not in narrow for arg in node.args}
+    last = [node for node in gradient.graph.nodes if node in narrow & used]
+    last = [node for node in last if not _follows(node, set(last) - {node})]
+    beneath = topological(tuple(last))
+    reductions = [node for node in beneath if node.op in ("reduce", "state") and node in narrow]
+    whole = {node.args[0] for node in reductions if node.op == "state"}
+    reductions = [node for node in reductions if node not in whole]
+    return reductions if len(reductions) < len(last) else last
+
+
+def _follows(node: Node, known: set[Node]) -> bool:
+    """Whether a value is made of known ones without a further reduction."""
+    if node in known:
+        return True
+    return node.op != "reduce" and all(_follows(arg, known) for arg in node.args if _reduced(arg))
+
+
+def _reduced(node: Node) -> bool:
+    return any(part.op == "reduce" for part in topological((node,)))
+
+
+def _exact(output: Output) -> bool:
+    """Whether an output stores its value unrounded, each dimension by itself."""
+    return output.dtype is types.real and all(len(group) == 1 for group in output.stored)
+
+
+def _names(forward: Graph, gradient: Gradient) -> set[str]:
+    names = {o.name for o in (*gradient.graph.operands, *gradient.graph.outputs, *forward.outputs)}
+    return names | {param.name for param in forward.params} | set(gradient.graph.dims)
+
+
+def _statistic(forward: Graph, node: Node, names: set[str]) -> Output:
+    """A value of whole rows as an output that no caller sees."""
+    wish = node.name or f"row_{node.attrs.get('monoid', 'value')}"
+    name, count = wish, 2
+    while name in names:
+        name, count = f"{wish}_{count}", count + 1
+    names.add(name)
+    dtype = types.real if node.dtype.kind == "float" else types.i64
+    stored = tuple((dim,) for dim in forward.ordered(node.dims))
+    return Output(name, node, stored, dtype, public=False)
+
+
+def _loading(
+    gradient: Gradient, saved: Mapping[Node, Output]
+) -> tuple[Gradient, Mapping[Node, Node]]:
+    """The gradient with loads of what was saved, and what each of its nodes was before."""
+    graph = gradient.graph
+    build = Builder(graph.dims)
+    operands = []
+    loads: dict[Node, Node] = {}
+    for node, output in saved.items():
+        dtype = types.real if node.dtype.kind == "float" else output.dtype
+        operands.append(Operand(output.name, output.stored, dtype))
+        places = tuple(build.index(dim) for dim in output.dims)
+        attrs = {"tensor": output.name, "dims": output.dims}
+        loads[node] = Node("load", places, node.dims, dtype=node.dtype, attrs=attrs)
+    done: dict[Node, Node] = dict(loads)
+    for node in graph.nodes:
+        if node not in done:
+            args = tuple(done[arg] for arg in node.args)
+            done[node] = node if args == node.args else replace(node, args=args)
+    outputs = tuple(replace(output, value=done[output.value]) for output in graph.outputs)
+    graph = replace(graph, operands=(*graph.operands, *operands), outputs=outputs)
+    return replace(gradient, graph=graph), {new: old for old, new in done.items()}
+
+
+def _like_saved(gradient: Gradient, chosen: Sequence[Output]) -> Gradient:
+    """The gradient with types named after saved results, where these have the type of an input."""
+    names = {output.dtype: types.like(output.name, "float") for output in chosen}
+    outputs = tuple(replace(o, dtype=names.get(o.dtype, o.dtype)) for o in gradient.graph.outputs)
+    return replace(gradient, graph=replace(gradient.graph, outputs=outputs))
+
+
+def _alike(forward: Graph, gradient: Gradient, present: Iterable[str]) -> tuple[str, ...]:
+    """The operands that are not read, but tell the shape or type of a gradient, or a variant."""
+    graph = gradient.graph
+    read = {node.attrs["tensor"] for node in graph.nodes if node.op == "load"}
+    wanted = {output.dtype.like for output in graph.outputs} | set(present)
+    used = {dim for node in graph.nodes for dim in node.dims}
+    used |= {node.attrs["dim"] for node in graph.nodes if node.op == "size"}
+    used |= {dim for output in graph.outputs for dim in output.dims}
+    known = {dim for o in graph.operands if o.name in read | wanted for dim in o.dims}
+    for operand in forward.operands:
+        if set(operand.dims) & (used - known):
+            wanted.add(operand.name)
+            known |= set(operand.dims)
+    return tuple(o.name for o in forward.operands if o.name in wanted - read)
+
+
+def _reading(forward: Graph, gradient: Gradient, alike: tuple[str, ...]) -> Gradient:
+    """The gradient with the operands that it takes alone: inputs, saved values, upstream ones."""
+    graph = gradient.graph
+    read = {node.attrs["tensor"] for node in graph.nodes if node.op == "load"} | set(alike)
+    own = [o for o in graph.operands if o.name in read]
+    order = {o.name: at for at, o in enumerate(forward.operands)}
+    upstream = set(gradient.upstream.values())
+    own.sort(key=lambda o: (order.get(o.name, len(order)), o.name in upstream))
+    return replace(gradient, graph=replace(graph, operands=tuple(own)))
