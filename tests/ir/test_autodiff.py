@@ -226,7 +226,7 @@ def test_gradients_are_those_of_autograd(params: tuple[Param, ...], variant: Var
         arguments = [given[operand.name].detach() for operand in made.graph.operands]
         found = function(made.graph, params)(*arguments, *values, torch.float64)
         upstream |= {o.name: value for o, value in zip(made.graph.outputs, found, strict=True)}
-    for (name, result), right in zip(made.results.items(), expected, strict=True):
+    for result, right in zip(made.results.values(), expected, strict=True):
         own = upstream[result] if result else torch.zeros_like(right)
         # Through a cast to fp32, PyTorch's gradient is fp32 too.
         rtol = 1e-6 if graph.name == "stopped" else 1e-10

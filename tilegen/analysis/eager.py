@@ -8,7 +8,7 @@ from tilegen.analysis.cost import ZERO, count, element
 from tilegen.ir.graph import Graph, Node
 
 #: No kernel of their own: views, scalars, and tensors that are there already.
-_FREE = ("load", "const", "param", "size", "index", "state", "parameter")
+_FREE = ("load", "const", "param", "size", "index", "state", "parameter", "detach", "expand")
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,6 @@ The graph starts from the forward's operands, and computes again what it needs o
 `ir/saving.py` then replaces some of that by loads of what the forward saved.
 """
 
-import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
@@ -74,12 +73,12 @@ def gradient(graph: Graph, wanted: tuple[str, ...]) -> Gradient:
             results[name] = passed_on[value.attrs["tensor"]]
         else:
             value = reverse.build.expand(value, graph.ordered(operand.dims))
-            output = next((o for o in outputs if _alike(o.value, value)), None)
-            if output is None:
+            known = next((o for o in outputs if _alike(o.value, value)), None)
+            if known is None:
                 called = _free(f"grad_{name}", used)
-                output = Output(called, value, operand.stored, _stored_type(operand))
-                outputs.append(output)
-            results[name] = output.name
+                known = Output(called, value, operand.stored, _stored_type(operand))
+                outputs.append(known)
+            results[name] = known.name
     whole = Graph(
         f"{graph.name}_backward", dims, (*graph.operands, *operands), graph.params, tuple(outputs)
     )

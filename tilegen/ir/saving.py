@@ -190,8 +190,9 @@ def _exact(output: Output) -> bool:
 
 
 def _names(forward: Graph, gradient: Gradient) -> set[str]:
-    names = {o.name for o in (*gradient.graph.operands, *gradient.graph.outputs, *forward.outputs)}
-    return names | {param.name for param in forward.params} | set(gradient.graph.dims)
+    names = {operand.name for operand in gradient.graph.operands} | set(gradient.graph.dims)
+    names |= {output.name for output in (*gradient.graph.outputs, *forward.outputs)}
+    return names | {param.name for param in forward.params}
 
 
 def _statistic(forward: Graph, node: Node, names: set[str]) -> Output:
