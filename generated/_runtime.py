@@ -515,13 +515,15 @@ class Param:
 class Output:
     """A result: the dtype of input ``like``, or ``dtype``.
 
-    ``dtype="float"`` is fp32, or fp64 when any floating input is. The dim "One" has size 1.
+    ``dtype="float"`` is fp32, or fp64 when any floating input is. The dim "One" has size 1. An
+    internal result ``serves`` the results that are made of it.
     """
 
     name: str
     dims: Dims
     like: str | None = None
     dtype: torch.dtype | str | None = None
+    serves: tuple[str, ...] = ()
 
 
 class Step:
@@ -568,11 +570,16 @@ class Launch:
         self.workspaces = dict(workspaces or {})
 
 
-def in_stages(*launches: Launch) -> Launch:
-    """Return one launch of all their steps, in order; workspaces of one name stay apart."""
+def in_stages(*launches: Launch | None) -> Launch:
+    """Return one launch of all their steps, in order; workspaces of one name stay apart.
+
+    None is a stage whose results nobody wants.
+    """
     steps: list[Step] = []
     workspaces: dict[str, tuple[tuple[int, ...], torch.dtype]] = {}
     for stage, launch in enumerate(launches, 1):
+        if launch is None:
+            continue
         names = {name: f"{name} of stage {stage}" for name in launch.workspaces}
         workspaces |= {names[name]: space for name, space in launch.workspaces.items()}
         for step in launch.steps:
@@ -588,11 +595,14 @@ class Variant(NamedTuple):
         plan: what a call launches.
         reference: the spec in eager PyTorch.
         internal: results that kernels leave for later ones, and that no caller sees.
+        gradients: for each input that has a gradient, its name among the results of the backward,
+            or that of the upstream gradient which is passed on to it.
     """
 
     plan: Callable[["Call"], Launch]
     reference: Callable[..., Any]
     internal: tuple[Output, ...] = ()
+    gradients: Mapping[str, str] = {}
 
 
 class Record(NamedTuple):
@@ -909,10 +919,10 @@ def axis_strides(
 
 
 def output_layouts(op: "Op", inputs: Tensors, binding: Binding) -> tuple[Layout, ...]:
-    """Return the layout of each output: contiguous, or like the operands (preserve_strides)."""
+    """Return the layout of each result: contiguous, or like the operands (preserve_strides)."""
     by_name = {o.name: t for o, t in zip(op.inputs, inputs, strict=True) if t is not None}
     layouts = []
-    for output in op.outputs:
+    for output in op.results:
         layout = output_layout(output, binding, op.fold, by_name)
         if op.preserve_strides and 0 not in layout.shape:
             strides = _shared_strides(op, output, by_name, binding)
@@ -927,6 +937,11 @@ def output_layout(
     """Return the layout of a contiguous output."""
     shape = stored_shape(output.dims, binding, fold)
     return Layout(shape, contiguous_strides(shape), _output_dtype(output, inputs))
+
+
+def unwanted(layout: Layout) -> Layout:
+    """Return what stands in place of a result that a call does without: no elements."""
+    return layout._replace(shape=(0,), strides=(1,))
 
 
 def stored_shape(dims: Dims, binding: Binding, fold: str | None) -> tuple[int, ...]:
@@ -1242,7 +1257,7 @@ class Call:
     Attributes:
         sizes: of each named dim; the fold dim counts its leading dims in.
         target: facts about the GPU.
-        element_size: bytes of the widest floating input, 1 if there is none.
+        element_size: bytes of the widest floating input among those with most dims, or else 1.
     """
 
     def __init__(
@@ -1253,13 +1268,13 @@ class Call:
         dtypes: Mapping[str, torch.dtype],
         target: Target,
         choices: Choices,
+        wanted: frozenset[str] = frozenset(),
     ) -> None:
         self.op = op
         self.sizes = binding.sizes
         self.target = target
-        self.element_size = max(
-            (d.itemsize for d in dtypes.values() if d.is_floating_point), default=1
-        )
+        self.element_size = _element_size(op, binding, dtypes)
+        self._wanted = wanted
         self._extents = binding.extents
         self._strides = strides
         self._dtypes = dtypes
@@ -1278,6 +1293,10 @@ class Call:
         """The type of arithmetic: fp64 if an input is fp64."""
         wide = any(dtype == torch.float64 for dtype in self._dtypes.values())
         return torch.float64 if wide else torch.float32
+
+    def needs(self, *names: str) -> bool:
+        """Return whether one of these results is wanted, or serves one that is."""
+        return not self._wanted.isdisjoint(names)
 
     def takes(self, schedule: str, preferred: bool = True) -> bool:
         """Return whether the plan uses a schedule that fits: the preferred or the forced one."""
@@ -1357,6 +1376,13 @@ class Call:
         return self._choices.pick(_nearest_space(space, self.target, self.element_size), cost)
 
 
+def _element_size(op: "Op", binding: Binding, dtypes: Mapping[str, torch.dtype]) -> int:
+    """Return bytes of what most of the traffic is: a row statistic in fp32 changes nothing."""
+    floats = [o for o in op.inputs if o.name in dtypes and dtypes[o.name].is_floating_point]
+    most = max((len(o.dims) for o in floats), default=0)
+    return max((dtypes[o.name].itemsize for o in floats if len(o.dims) == most), default=1)
+
+
 def _nearest_space(
     space: Mapping[tuple[str, int], Sequence[Config]], target: Target, element_size: int
 ) -> Sequence[Config]:
@@ -1384,12 +1410,19 @@ def _architecture_number(architecture: str) -> int:
 class ReferenceCall:
     """A prepared call of the eager reference."""
 
-    __slots__ = ("layouts", "op", "record", "reference", "spans")
+    __slots__ = ("layouts", "op", "record", "reference", "spans", "wanted")
 
-    def __init__(self, op: "Op", reference: Callable[..., Any], layouts: Sequence[Layout]) -> None:
+    def __init__(
+        self,
+        op: "Op",
+        reference: Callable[..., Any],
+        layouts: Sequence[Layout],
+        wanted: Sequence[bool] | None,
+    ) -> None:
         self.op = op
         self.reference = reference
         self.layouts = layouts
+        self.wanted = wanted
         self.record = Record(op.name, "torch")
         self.spans: tuple[int, ...] = ()
 
@@ -1402,12 +1435,14 @@ class ReferenceCall:
     ) -> Sequence[torch.Tensor]:
         """Return the outputs, in ``out`` if it is given."""
         results = evaluate(self.op, self.reference, inputs, params, self.layouts)
-        if out is None:
-            pairs = zip(results, self.layouts, strict=True)
-            return [self._own(result, layout, inputs) for result, layout in pairs]
-        for target, result in zip(out, results, strict=True):
-            target.copy_(result)
-        return out
+        if out is not None:
+            for target, result in zip(out, results, strict=False):
+                target.copy_(result)
+            return out
+        own = [self._own(*pair, inputs) for pair in zip(results, self.layouts, strict=True)]
+        if self.wanted is None:
+            return own[: len(self.op.outputs)]
+        return [t if want else t.new_empty(0) for t, want in zip(own, self.wanted, strict=True)]
 
     def _own(self, result: torch.Tensor, layout: Layout, inputs: Tensors) -> torch.Tensor:
         """Return ``result`` in the layout of the op, never a view of an input."""
@@ -1573,6 +1608,7 @@ class KernelCall:
         through: ``out`` has strides that no kernel takes: it is filled by a copy.
         wide: which params are passed as the bits of a double.
         special: positions of the scalars whose values Triton specialises on.
+        outputs: how many of the allocations are returned.
         compiled: launches by those values.
         simple: neither copies nor doubles, so that a known call only allocates and launches.
         launches: those of a simple call without special scalars, once they are compiled.
@@ -1606,6 +1642,7 @@ class KernelCall:
         copies: Mapping[int, tuple[tuple[int, ...], tuple[int, ...]]],
         device: torch.device,
         *,
+        outputs: int,
         through: bool,
         wide: bool,
     ) -> None:
@@ -1616,7 +1653,7 @@ class KernelCall:
         self.device = device
         self.index = device.index
         self.through = through
-        self.outputs = len(op.outputs)
+        self.outputs = outputs
         self.wide = tuple(p.kind == "float" for p in op.params) if wide else ()
         kinds = {"int", "float"} if wide else {"int"}
         self.special = tuple(at for at, p in enumerate(op.params) if p.kind in kinds)
@@ -1750,7 +1787,9 @@ class Plan:
     """What planning one call needs, and what it changes when strides are too many.
 
     ``strides`` are by tensor and dim. ``copies`` grows, and ``direct`` turns off, until the plan
-    finds few enough axes; ``direct`` means that kernels write ``out`` and no copy does.
+    finds few enough axes; ``direct`` means that kernels write ``out`` and no copy does. Of the
+    results those of ``wanted`` are computed; without it the outputs are, and the call returns them
+    alone.
     """
 
     def __init__(
@@ -1761,6 +1800,7 @@ class Plan:
         inputs: Tensors,
         layouts: Sequence[Layout],
         out: Sequence[torch.Tensor] | None,
+        wanted: Sequence[bool] | None = None,
     ) -> None:
         self.op = op
         self.variant = variant
@@ -1778,9 +1818,13 @@ class Plan:
         self.internal = [
             output_layout(output, binding, op.fold, self.inputs) for output in variant.internal
         ]
-        stored = [t.stride() for t in out] if out else [layout.strides for layout in layouts]
-        stored += [layout.strides for layout in self.internal]
-        for output, strides in zip((*op.outputs, *variant.internal), stored, strict=True):
+        self.returned = op.outputs if wanted is None else op.results
+        flags = wanted or [True] * len(op.outputs)
+        self.wanted = frozenset(o.name for o, want in zip(op.results, flags, strict=False) if want)
+        stored = [layout.strides for layout in (*layouts, *self.internal)]
+        if out:
+            stored[: len(out)] = [t.stride() for t in out]
+        for output, strides in zip((*op.results, *variant.internal), stored, strict=True):
             self.strides[output.name] = axis_strides(output.dims, strides, binding, op.fold)
         self.device = next(iter(self.inputs.values())).device
         self.target = target_of(self.device)
@@ -1791,12 +1835,19 @@ class Plan:
         for _ in range(4 * len(self.strides)):
             choices.spaces.clear()
             choices.chosen.clear()
-            call = Call(self.op, self.binding, self.strides, dtypes, self.target, choices)
+            call = Call(
+                self.op, self.binding, self.strides, dtypes, self.target, choices, self._needed()
+            )
             try:
                 return self.variant.plan(call)
             except TooManyAxes as excess:
                 self._relieve(excess)
         raise RuntimeError(f"{self.op.name}: its dims cannot be merged into few enough axes")
+
+    def _needed(self) -> frozenset[str]:
+        """Return the names of the wanted results, and of the internal ones that serve them."""
+        serving = {o.name for o in self.variant.internal if not self.wanted.isdisjoint(o.serves)}
+        return self.wanted | serving
 
     def _relieve(self, excess: TooManyAxes) -> None:
         """Remove the cause of most axes: an input's strides, the outputs', then a broadcast.
@@ -1810,7 +1861,7 @@ class Plan:
             if self._copy_helps(name, own, excess) and self._copy(name, own):
                 return
         if (
-            any(excess.axes.get(o.name, 1) > 1 for o in self.op.outputs)
+            any(excess.axes.get(o.name, 1) > 1 for o in self.op.results)
             and self._straighten_outputs()
         ):
             return
@@ -1861,7 +1912,7 @@ class Plan:
         if dense == self.layouts and not self.direct:
             return False
         self.layouts, self.direct = dense, False
-        for output, layout in zip(self.op.outputs, dense, strict=True):
+        for output, layout in zip(self.op.results, dense, strict=True):
             self.strides[output.name] = axis_strides(
                 output.dims, layout.strides, self.binding, self.op.fold
             )
@@ -1871,8 +1922,10 @@ class Plan:
         """Return the prepared call of the launch that ``choices`` leads to."""
         if self.device.type == "cuda":
             self._check_dtypes()
-        empty = all(0 in layout.shape for layout in self.layouts)
-        launch = Launch() if empty else self.launch(choices)
+        launch = Launch() if self._is_empty() else self.launch(choices)
+        results = zip(self.returned, self.layouts, strict=False)
+        allocated = [layout if o.name in self.wanted else unwanted(layout) for o, layout in results]
+        given = len(self.op.outputs) if self.direct else 0
         workspaces = self.internal + [
             Layout(tuple(shape), contiguous_strides(shape), dtype)
             for shape, dtype in launch.workspaces.values()
@@ -1887,22 +1940,28 @@ class Plan:
             self.op,
             [self._kernel(step, launch, types) for step in steps],
             self._record(steps),
-            workspaces if self.direct else [*self.layouts, *workspaces],
+            [*allocated[given:], *workspaces],
             {
                 at: self.copies[o.name]
                 for at, o in enumerate(self.op.inputs)
                 if o.name in self.copies
             },
             self.device,
+            outputs=len(self.returned),
             through=self.out is not None and not self.direct,
             wide=wide,
         )
 
+    def _is_empty(self) -> bool:
+        """Return whether no result that is wanted has elements."""
+        results = zip(self.op.results, self.layouts, strict=True)
+        return all(0 in layout.shape for o, layout in results if o.name in self.wanted)
+
     def _check_dtypes(self) -> None:
         """Raise TypeError for a storage type that the GPU's compiler does not take."""
         dtypes = {name: tensor.dtype for name, tensor in self.inputs.items()}
-        pairs = zip(self.op.outputs, self.layouts, strict=True)
-        dtypes |= {output.name: layout.dtype for output, layout in pairs}
+        results = zip(self.op.results, self.layouts, strict=True)
+        dtypes |= {o.name: layout.dtype for o, layout in results if o.name in self.wanted}
         for name, dtype in dtypes.items():
             if _LANGUAGE_NAMES.get(dtype) in self.target.lacks:
                 raise TypeError(
@@ -1913,10 +1972,13 @@ class Plan:
 
     def _kernel(self, step: Step, launch: Launch, types: Mapping[str, Any]) -> Kernel:
         op = self.op
-        results = (*op.outputs, *self.variant.internal)
+        results = (*self.returned, *self.variant.internal)
         names = [*(o.name for o in op.inputs), *(o.name for o in results), *launch.workspaces]
+        places = {name: at for at, name in enumerate(names)}
         absent = {operand.name for operand in op.inputs} - set(self.inputs)
-        tensors = [None if name in absent else names.index(name) for name in step.tensors]
+        # A kernel touches nothing of a result that is not wanted: any address will do.
+        spare = places[next(iter(self.inputs))]
+        tensors = [None if name in absent else places.get(name, spare) for name in step.tensors]
         params = [param.name for param in op.params]
         return Kernel(step, tensors, [params.index(name) for name in step.params], types)
 
@@ -1984,6 +2046,118 @@ def _time(plan: Plan, params: Sequence[Any], configs: Sequence[Config]) -> float
         )
 
 
+# --- Autograd: what a registered op keeps for its backward, and how that runs
+
+
+class Gradients(NamedTuple):
+    """How an op is differentiated.
+
+    Attributes:
+        upstream: for each output that has a gradient, the backward's input for that.
+        op: the backward; None where upstream gradients are all that is passed on.
+        alike: inputs of the backward that only tell a shape and a dtype.
+    """
+
+    upstream: Mapping[str, str]
+    op: "Op | None" = None
+    alike: tuple[str, ...] = ()
+
+
+def differentiation(op: "Op") -> tuple[Callable[..., Any], Callable[..., None]]:
+    """Return the backward of a registered op, and what sets up its context."""
+    if op.partial:
+        return _refuse(op), lambda ctx, inputs, output: None
+    if op.gradients is None:
+        return _constant(op), _mark_all
+    return _backward(op, op.gradients), _setup(op, op.gradients)
+
+
+def _kept(gradients: Gradients) -> list[str]:
+    """Return the inputs of a backward that the forward keeps."""
+    taken = gradients.op.inputs if gradients.op else ()
+    return [o.name for o in taken if o.name not in gradients.upstream.values()]
+
+
+def _setup(op: "Op", gradients: Gradients) -> Callable[..., None]:
+    kept = _kept(gradients)
+
+    def setup(ctx: Any, inputs: Sequence[Any], output: Any) -> None:
+        tensors, ctx.params, _ = split(op, inputs)
+        results = (output,) if isinstance(output, torch.Tensor) else output
+        known = dict(zip((o.name for o in op.inputs), tensors, strict=True))
+        known |= dict(zip((o.name for o in op.results), results, strict=True))
+        alike = {name: _shape_alone(known[name]) for name in gradients.alike}
+        ctx.save_for_backward(*(alike.get(name, known.get(name)) for name in kept))
+        ctx.sources = op.variants[op.variant_key(tensors, ctx.params)].gradients
+        ctx.like = [(tuple(t.shape), t.dtype, t.device) for t in results]
+        pairs = zip(op.results, results, strict=True)
+        constant = [t for o, t in pairs if o.name not in gradients.upstream]
+        ctx.mark_non_differentiable(*constant)
+        ctx.set_materialize_grads(False)
+
+    return setup
+
+
+def _backward(op: "Op", gradients: Gradients) -> Callable[..., Any]:
+    kept = _kept(gradients)
+
+    def backward(ctx: Any, *grads: torch.Tensor | None) -> tuple[torch.Tensor | None, ...]:
+        known = dict(zip(kept, ctx.saved_tensors, strict=True))
+        for output, grad, like in zip(op.results, grads, ctx.like, strict=True):
+            if output.name in gradients.upstream:
+                known[gradients.upstream[output.name]] = _zeros(*like) if grad is None else grad
+        needs = zip(op.inputs, ctx.needs_input_grad, strict=False)
+        sources = [ctx.sources.get(o.name) if need else None for o, need in needs]
+        if gradients.op is not None:
+            known |= _results(gradients.op, known, ctx.params, sources)
+        rest = len(op.params) + bool(op.saved)
+        return (*map(known.get, sources), *(None,) * rest)
+
+    return backward
+
+
+def _results(
+    op: "Op", known: Mapping[str, Any], params: Sequence[Any], sources: Sequence[str | None]
+) -> dict[str, torch.Tensor]:
+    """Return the results of a backward that are among ``sources``."""
+    wanted = [output.name in sources for output in op.outputs]
+    if not any(wanted):
+        return {}
+    made = op.overload(*(known.get(o.name) for o in op.inputs), *params, wanted)
+    made = (made,) if isinstance(made, torch.Tensor) else made
+    return dict(zip((o.name for o in op.outputs), made, strict=True))
+
+
+def _shape_alone(tensor: torch.Tensor | None) -> torch.Tensor | None:
+    """Return a tensor of the same shape and dtype without its memory."""
+    return None if tensor is None else tensor.new_empty(()).expand(tensor.shape)
+
+
+def _zeros(shape: tuple[int, ...], dtype: torch.dtype, device: torch.device) -> torch.Tensor:
+    """Return the upstream gradient of an output that nothing was made of."""
+    return torch.zeros((), dtype=dtype, device=device).expand(shape)
+
+
+def _mark_all(ctx: Any, inputs: Sequence[Any], output: Any) -> None:
+    ctx.mark_non_differentiable(*((output,) if isinstance(output, torch.Tensor) else output))
+
+
+def _constant(op: "Op") -> Callable[..., Any]:
+    """Return the backward of an op whose spec switches gradients off."""
+    count = len(op.inputs) + len(op.params)
+    return lambda ctx, *grads: (None,) * count
+
+
+def _refuse(op: "Op") -> Callable[..., Any]:
+    def backward(ctx: Any, *grads: Any) -> Any:
+        raise NotImplementedError(
+            f"{op.name} is a gradient and has none of its own: a double backward needs "
+            f'backend="torch"'
+        )
+
+    return backward
+
+
 # --- Library: registered PyTorch ops
 
 
@@ -2001,18 +2175,25 @@ _SCHEMA_TYPES: Final = {
 def register(op: "Op", name: str) -> Callable[..., Any]:
     """Return the PyTorch op ``tilegen::<name>``, defining it unless the same spec already did.
 
-    The schema has no defaults: the dispatcher would drop arguments that equal them.
+    It returns all results. An op that saves something takes a last argument ``save``, a backward
+    takes ``wanted``, a flag for each result; in place of what is not asked for they return empty
+    tensors. The schema has no defaults: the dispatcher would drop arguments that equal them.
     """
     if not hasattr(torch.ops.tilegen, name):
-        count = len(op.inputs)
 
         def implementation(*arguments: Any) -> Any:
-            return op.launch(arguments[:count], arguments[count:], None, "auto", False)
+            inputs, params, wanted = split(op, arguments)
+            return op.launch(inputs, params, None, "auto", False, wanted)
 
         _LIBRARY.define(f"{name}{_schema(op)}", tags=(torch.Tag.pt2_compliant_tag,))
         for key in ("CPU", "CUDA"):
             _LIBRARY.impl(name, implementation, key)
-        torch.library.register_fake(f"tilegen::{name}", _fake(op), lib=_LIBRARY)
+        library = cast(Any, torch.library)
+        qualified = f"tilegen::{name}"
+        library.register_fake(qualified, _fake(op), lib=_LIBRARY)
+        backward, setup = differentiation(op)
+        library.register_autograd(qualified, backward, setup_context=setup, lib=_LIBRARY)
+        library.register_vmap(qualified, _batched(op), lib=_LIBRARY)
     overload: Callable[..., Any] = getattr(torch.ops.tilegen, name).default
     return overload
 
@@ -2023,24 +2204,71 @@ def _schema(op: "Op") -> str:
         literal = "str" if param.choices and isinstance(param.choices[0], str) else "int"
         kind = _SCHEMA_TYPES.get(param.kind, literal)
         arguments.append(f"{kind}{'?' * param.optional} {param.name}")
-    results = ", ".join(["Tensor"] * len(op.outputs))
-    return f"({', '.join(arguments)}) -> {results if len(op.outputs) == 1 else f'({results})'}"
+    if op.partial:
+        arguments.append("bool[] wanted")
+    elif op.saved:
+        arguments.append("bool save")
+    results = ", ".join(["Tensor"] * len(op.results))
+    return f"({', '.join(arguments)}) -> {results if len(op.results) == 1 else f'({results})'}"
+
+
+def split(op: "Op", arguments: Sequence[Any]) -> tuple[Any, Any, tuple[bool, ...] | None]:
+    """Return the tensors, params and wanted results of a call of the registered op."""
+    first, last = len(op.inputs), len(op.inputs) + len(op.params)
+    wanted = None
+    if op.partial:
+        wanted = tuple(arguments[last])
+    elif op.saved:
+        wanted = (True,) * len(op.outputs) + (bool(arguments[last]),) * len(op.saved)
+    return arguments[:first], arguments[first:last], wanted
 
 
 def _fake(op: "Op") -> Callable[..., Any]:
-    """Return a function that gives empty outputs in the layouts of the real ones."""
-    count = len(op.inputs)
+    """Return a function that gives empty results in the layouts of the real ones."""
 
     def fake(*arguments: Any) -> Any:
-        inputs, params = arguments[:count], arguments[count:]
+        inputs, params, wanted = split(op, arguments)
+        layouts = output_layouts(op, inputs, bind(op, inputs, params))
+        flags = wanted or (True,) * len(layouts)
         first = next(tensor for tensor in inputs if tensor is not None)
+        made = [
+            layout if want else unwanted(layout)
+            for layout, want in zip(layouts, flags, strict=True)
+        ]
         results = [
-            first.new_empty_strided(layout.shape, layout.strides, dtype=layout.dtype)
-            for layout in output_layouts(op, inputs, bind(op, inputs, params))
+            first.new_empty_strided(shape, strides, dtype=dtype) for shape, strides, dtype in made
         ]
         return results[0] if len(results) == 1 else tuple(results)
 
     return fake
+
+
+def _batched(op: "Op") -> Callable[..., Any]:
+    """Return the rule of ``torch.vmap``: a batch is one more leading dim, or else a loop.
+
+    It is a leading dim where exactly the tensors with the dim that those fold into are batched,
+    and every result has that dim.
+    """
+    leading = [operand.dims[:1] == (op.fold,) for operand in op.inputs]
+    foldable = not op.partial and all(output.dims[:1] == (op.fold,) for output in op.results)
+
+    def rule(info: Any, in_dims: Sequence[int | None], *arguments: Any) -> Any:
+        pairs = list(zip(arguments, in_dims, strict=True))
+        tensors = zip(pairs, leading, strict=False)
+        if foldable and all(
+            (dim is not None) == lead for (a, dim), lead in tensors if a is not None
+        ):
+            results = op.overload(*(a if dim is None else a.movedim(dim, 0) for a, dim in pairs))
+            return results, 0 if isinstance(results, torch.Tensor) else (0,) * len(results)
+        parts = [
+            op.overload(*(a if dim is None else a.select(dim, at) for a, dim in pairs))
+            for at in range(info.batch_size)
+        ]
+        if isinstance(parts[0], torch.Tensor):
+            return torch.stack(parts), 0
+        return tuple(map(torch.stack, zip(*parts, strict=True))), (0,) * len(parts[0])
+
+    return rule
 
 
 # --- Ops: the public call, its fast path, the registered PyTorch op
@@ -2067,6 +2295,9 @@ class Op:
         inplace: inputs that each program reads where it writes, so ``out`` may be the same view.
         preserve_strides: outputs take the dense strides that their operands share.
         nonempty: dims that a maximum or another reduction without an identity runs over.
+        saved: results that only a backward sees.
+        gradients: how it is differentiated; None for results that are constants to autograd.
+        partial: whether a call says which outputs it wants, as that of a backward does.
     """
 
     def __init__(
@@ -2084,11 +2315,18 @@ class Op:
         inplace: Sequence[str] = (),
         preserve_strides: bool = False,
         nonempty: Sequence[str] = (),
+        saved: Sequence[Output] = (),
+        gradients: Gradients | None = None,
+        partial: bool = False,
     ) -> None:
         self.name = name
         self.inputs = tuple(inputs)
         self.params = tuple(params)
         self.outputs = tuple(outputs)
+        self.saved = tuple(saved)
+        self.results = (*self.outputs, *self.saved)
+        self.gradients = gradients
+        self.partial = partial
         self.variants = dict(variants)
         self.fold = fold
         self.static_sizes = dict(static_sizes or {})
@@ -2100,7 +2338,7 @@ class Op:
         self._integers = self._positions(lambda param: param.kind == "int")
         self._keyed = self._positions(lambda param: param.kind not in ("float", "int"))
         self._optional = self._positions(lambda param: param.optional)
-        self._overload = register(self, f"{name}_{spec_hash}")
+        self.overload = register(self, f"{name}_{spec_hash}")
 
     def _positions(self, test: Callable[[Param], bool]) -> tuple[int, ...]:
         return tuple(at for at, param in enumerate(self.params) if test(param))
@@ -2119,13 +2357,14 @@ class Op:
     ) -> Any:
         """Run the op: the one output, or a tuple of several.
 
-        Plain tensors go straight to the launcher. Under torch.compile, transforms, modes and for
-        tensor subclasses, the call becomes the registered PyTorch op.
+        Plain tensors go straight to the launcher. Where gradients are recorded, under
+        torch.compile, transforms and modes and for tensor subclasses, the call becomes the
+        registered PyTorch op.
 
         Raises:
             TypeError: rank, dtype, device, or something that is no tensor.
             ValueError: sizes, ``out``, ``backend``, or a param out of its choices.
-            NotImplementedError: an input requires grad, and gradients are being recorded.
+            NotImplementedError: forward-mode differentiation.
         """
         if torch.compiler.is_compiling():
             return self._dispatch(inputs, params, out, backend)
@@ -2136,10 +2375,8 @@ class Op:
             and forward_ad._current_level < 0
         ):
             return self._dispatch(inputs, params, out, backend)
-        if torch.is_grad_enabled() and backend != "torch":
-            for tensor in inputs:
-                if tensor is not None and tensor.requires_grad:
-                    raise self._no_gradient()
+        if self._recording(inputs):
+            return self._dispatch(inputs, params, out, backend)
         return self.launch(inputs, params, out, backend, autotune)
 
     def launch(
@@ -2149,11 +2386,15 @@ class Op:
         out: torch.Tensor | Sequence[torch.Tensor] | None,
         backend: str,
         autotune: bool,
+        wanted: tuple[bool, ...] | None = None,
     ) -> Any:
-        """Run the op on real tensors, whatever records or traces around it."""
+        """Run the op on real tensors, whatever records or traces around it.
+
+        ``wanted`` says which results to compute; all are returned then, else the outputs alone.
+        """
         outs = None if out is None else self._outs(out)
         pointers: list[int | None] = []
-        parts: list[Any] = [self, backend, autotune]
+        parts: list[Any] = [self, backend, autotune, wanted]
         for tensor in inputs if outs is None else (*inputs, *outs):
             if tensor is None:
                 pointers.append(None)
@@ -2214,26 +2455,29 @@ class Op:
         outs: tuple[torch.Tensor, ...] | None,
     ) -> tuple[Sequence[torch.Tensor], "ReferenceCall | KernelCall"]:
         """Bind, check, plan and run a call whose key is new."""
-        _, backend, autotune, *_ = key
+        _, backend, autotune, wanted, *_ = key
         binding = bind(self, inputs, params)
         layouts = output_layouts(self, inputs, binding)
         self._check_reductions(binding, layouts)
         if outs is not None:
-            check_outs(self, outs, layouts, inputs)
+            check_outs(self, outs, layouts[: len(outs)], inputs)
             check_aliases(self, inputs, outs, pointers, byte_spans((*inputs, *outs)))
-        chosen = self._variant_key(inputs, params)
+        chosen = self.variant_key(inputs, params)
         variant = self.variants[chosen]
+        flags = wanted or [at < len(self.outputs) for at in range(len(layouts))]
         call: ReferenceCall | KernelCall
         # Kernels walk over all outputs together: where one is empty, they would write no other.
-        partly_empty = len({0 in layout.shape for layout in layouts}) > 1
+        pairs = zip(layouts, flags, strict=True)
+        partly_empty = len({0 in layout.shape for layout, want in pairs if want}) > 1
         if partly_empty or self._runs_reference(backend, inputs):
-            call = ReferenceCall(self, variant.reference, layouts)
+            call = ReferenceCall(self, variant.reference, layouts, wanted)
             results = call(inputs, pointers, params, outs)
         else:
             forced: tuple[Config, ...] = ()
             if (autotune or AUTOTUNE) and not INTERPRETING:
-                forced = tune(Plan(self, variant, binding, inputs, layouts, None), params, chosen)
-            plan = Plan(self, variant, binding, inputs, layouts, outs)
+                trial = Plan(self, variant, binding, inputs, layouts, None, wanted)
+                forced = tune(trial, params, chosen)
+            plan = Plan(self, variant, binding, inputs, layouts, outs, wanted)
             results, call = self._first_launch(plan, forced, inputs, pointers, params)
         call.spans = byte_spans((*inputs, *(outs or ())))
         LAUNCHES.add(key, call)
@@ -2268,7 +2512,8 @@ class Op:
                     raise
                 refused |= {refusal.config}
 
-    def _variant_key(self, inputs: Tensors, params: Sequence[Any]) -> tuple[Any, ...]:
+    def variant_key(self, inputs: Tensors, params: Sequence[Any]) -> tuple[Any, ...]:
+        """Return the key of the variant that these arguments choose."""
         values = {o.name: t is not None for o, t in zip(self.inputs, inputs, strict=True)}
         for param, value in zip(self.params, params, strict=True):
             values[param.name] = value if param.kind in ("bool", "literal") else value is not None
@@ -2301,39 +2546,43 @@ class Op:
         for operand, tensor in zip(self.inputs, inputs, strict=True):
             if not isinstance(tensor, torch.Tensor) and not (tensor is None and operand.optional):
                 bind(self, inputs, params)  # says what is wrong
-            if backend != "torch" and self._needs_gradient(tensor):
-                raise self._no_gradient()
+            if backend != "torch" and self._is_dual(tensor):
+                raise NotImplementedError(
+                    f'{self.name} has no forward-mode gradient; backend="torch" has one'
+                )
+        recording = self._recording(inputs)
+        if recording and out is not None:
+            raise ValueError(
+                f"{self.name}: out cannot be given while an input requires a gradient; call it "
+                f"under torch.no_grad()"
+            )
         if self._runs_reference(backend, inputs) and backend == "torch":
             binding = bind(self, inputs, params)
-            variant = self.variants[self._variant_key(inputs, params)]
+            variant = self.variants[self.variant_key(inputs, params)]
             layouts = output_layouts(self, inputs, binding)
             self._check_reductions(binding, layouts)
             results = evaluate(self, variant.reference, inputs, params, layouts)
-            result = results[0] if len(results) == 1 else tuple(results)
         else:
-            result = self._overload(*inputs, *params)
+            made = self.overload(*inputs, *params, *((recording,) if self.saved else ()))
+            results = (made,) if isinstance(made, torch.Tensor) else made
+        results = results[: len(self.outputs)]
         if out is None:
-            return result
-        outs = self._outs(out)
-        values = (result,) if len(outs) == 1 else result
-        for at, (target, value) in enumerate(zip(outs, values, strict=True)):
+            return results[0] if len(results) == 1 else tuple(results)
+        for at, (target, value) in enumerate(zip(self._outs(out), results, strict=True)):
             check_out(self, at, target, value)
             target.copy_(value)
         return out
 
-    def _needs_gradient(self, tensor: torch.Tensor | None) -> bool:
-        if tensor is None:
-            return False
-        if torch.is_grad_enabled() and tensor.requires_grad:
-            return True
-        dual = not torch.compiler.is_compiling() and forward_ad._current_level >= 0
-        return dual and cast(Any, forward_ad.unpack_dual)(tensor).tangent is not None
+    @staticmethod
+    def _recording(inputs: Tensors) -> bool:
+        """Return whether autograd records a call with these inputs."""
+        return torch.is_grad_enabled() and any(t is not None and t.requires_grad for t in inputs)
 
-    def _no_gradient(self) -> NotImplementedError:
-        return NotImplementedError(
-            f"{self.name} has no gradient yet: call it under torch.no_grad(), detach its inputs, "
-            f'or use backend="torch"'
-        )
+    @staticmethod
+    def _is_dual(tensor: torch.Tensor | None) -> bool:
+        if tensor is None or torch.compiler.is_compiling() or forward_ad._current_level < 0:
+            return False
+        return cast(Any, forward_ad.unpack_dual)(tensor).tangent is not None
 
 
 def _hip_alignment(tensor: torch.Tensor) -> tuple[bool, bool]:

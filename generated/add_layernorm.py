@@ -2,13 +2,13 @@
 
 y normalises the unrounded sum; h is that sum as it is stored, rounded.
 
-Built by tilegen 0.1.0 from specs/add_layernorm.py (spec f5dda980, templates 8f77c5aa).
+Built by tilegen 0.1.0 from specs/add_layernorm.py (spec f5dda980, templates c2fd5bca).
 Rebuild with `tilegen build`; edits are overwritten.
 
-Traffic: 4*M*N*e + N*e bytes (e: bytes of an element)
+Traffic: 4*M*N*e + 8*M + N*e bytes (e: bytes of an element)
 Work: 8*M*N + 9*M flops, 4*M of them exponentials, roots and quotients
 Bound: memory on every target
-Eager PyTorch: 8 kernels, 2.8 times the bytes
+Eager PyTorch: 8 kernels, 2.7 times the bytes
 """
 
 import torch
@@ -18,6 +18,7 @@ import triton.language as tl
 from ._runtime import (
     Call,
     Config,
+    Gradients,
     Launch,
     Op,
     Operand,
@@ -32,6 +33,7 @@ from ._runtime import (
     by_class,
     cdiv,
     deviations,
+    in_stages,
     least,
     loop_cost,
     maximum,
@@ -63,38 +65,6 @@ _BLOCK_2 = (
     Config(TILE=8192, num_warps=16),  # at most 32768 B shared, unproven
 )
 _BLOCK_3 = (
-    Config(TILE=1024, num_warps=1, registers=78),  # 512 B shared
-    Config(TILE=4096, num_warps=2, registers=156),  # 2048 B shared
-    Config(TILE=4096, num_warps=4, registers=77),  # 8192 B shared
-    Config(TILE=4096, num_warps=8, registers=40),  # 64 B shared
-    Config(TILE=8192, num_warps=4, registers=161),  # 8192 B shared
-    Config(TILE=16384, num_warps=16, registers=64),  # 128 B shared
-)
-_BLOCK_4 = (
-    Config(TILE=1024, num_warps=1, registers=72),  # 0 B shared
-    Config(TILE=4096, num_warps=2, registers=162),  # 1024 B shared
-    Config(TILE=4096, num_warps=4, registers=80),  # 4096 B shared
-    Config(TILE=4096, num_warps=8, registers=48),  # 64 B shared
-    Config(TILE=8192, num_warps=4, registers=144),  # 4096 B shared
-    Config(TILE=16384, num_warps=16, registers=86),  # 128 B shared
-)
-_BLOCK_5 = (
-    Config(TILE=1024, num_warps=1, registers=96),  # 0 B shared
-    Config(TILE=4096, num_warps=2, registers=254),  # 2048 B shared
-    Config(TILE=4096, num_warps=4, registers=128),  # 2048 B shared
-    Config(TILE=4096, num_warps=8, registers=64),  # 64 B shared
-    Config(TILE=8192, num_warps=4, registers=168),  # 2048 B shared
-    Config(TILE=16384, num_warps=16, registers=96),  # 128 B shared
-)
-_BLOCK_6 = (
-    Config(TILE=512, num_warps=1, registers=126),  # 0 B shared
-    Config(TILE=1024, num_warps=1, registers=240),  # 0 B shared
-    Config(TILE=4096, num_warps=8, registers=164),  # 1024 B shared
-    Config(TILE=512, num_warps=2, registers=80, spills=True),  # 128 B shared, 8 B spilled
-    Config(TILE=4096, num_warps=4, registers=255, spills=True),  # 4096 B shared, 108 B spilled
-    Config(TILE=8192, num_warps=16, registers=128, spills=True),  # 2048 B shared, 120 B spilled
-)
-_BLOCK_7 = (
     Config(TILE=4096, num_warps=4),  # at most 8192 B shared, unproven
     Config(TILE=4096, num_warps=8),  # at most 8192 B shared, unproven
     Config(TILE=8192, num_warps=2),  # at most 16384 B shared, unproven
@@ -104,14 +74,10 @@ _BLOCK_7 = (
 )
 #: Whole rows in registers, TILE elements to a program; by architecture class and element size in bytes.
 BLOCK_CONFIGS = by_class(
-    (("sm_80", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2, 4), _BLOCK_1),
+    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2, 4), _BLOCK_1),
     (("gfx90a", "gfx942", "gfx950"), (8,), _BLOCK_1),
-    (("sm_80", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _BLOCK_2),
-    (("sm_90",), (1,), _BLOCK_3),
-    (("sm_90",), (2,), _BLOCK_4),
-    (("sm_90",), (4,), _BLOCK_5),
-    (("sm_90",), (8,), _BLOCK_6),
-    (("gfx90a", "gfx942", "gfx950"), (1, 2, 4), _BLOCK_7),
+    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _BLOCK_2),
+    (("gfx90a", "gfx942", "gfx950"), (1, 2, 4), _BLOCK_3),
 )
 
 _LOOP_1 = (
@@ -131,38 +97,6 @@ _LOOP_2 = (
     Config(TILE=8192, num_warps=32),  # at most 32768 B shared, unproven
 )
 _LOOP_3 = (
-    Config(TILE=2048, num_warps=4, registers=40),  # 48 B shared
-    Config(TILE=2048, num_warps=8, registers=32),  # 4096 B shared, 36 registers in split rows
-    Config(TILE=8192, num_warps=4, registers=160),  # 48 B shared
-    Config(TILE=8192, num_warps=8, registers=64),  # 96 B shared
-    Config(TILE=8192, num_warps=16, registers=40),  # 192 B shared
-    Config(TILE=16384, num_warps=32, registers=49),  # 384 B shared
-)
-_LOOP_4 = (
-    Config(TILE=2048, num_warps=4, registers=48),  # 48 B shared
-    Config(TILE=2048, num_warps=8, registers=32),  # 96 B shared
-    Config(TILE=8192, num_warps=4, registers=148),  # 48 B shared, 168 registers in split rows
-    Config(TILE=8192, num_warps=8, registers=98),  # 96 B shared
-    Config(TILE=8192, num_warps=16, registers=54),  # 192 B shared
-    Config(TILE=16384, num_warps=32, registers=62),  # 384 B shared
-)
-_LOOP_5 = (
-    Config(TILE=2048, num_warps=4, registers=51),  # 48 B shared, 56 registers in split rows
-    Config(TILE=2048, num_warps=8, registers=38),  # 96 B shared
-    Config(TILE=8192, num_warps=4, registers=172),  # 48 B shared, 254 registers in split rows
-    Config(TILE=8192, num_warps=8, registers=124),  # 96 B shared
-    Config(TILE=16384, num_warps=32, registers=54),  # 384 B shared
-    Config(TILE=8192, num_warps=16, registers=64, spills=True),  # 192 B shared, 8 B spilled
-)
-_LOOP_6 = (
-    Config(TILE=2048, num_warps=4, registers=98),  # 96 B shared, 100 registers in split rows
-    Config(TILE=2048, num_warps=8, registers=64),  # 192 B shared
-    Config(TILE=2048, num_warps=16, registers=64),  # 384 B shared
-    Config(TILE=8192, num_warps=16, registers=100),  # 384 B shared, 102 registers in split rows
-    Config(TILE=8192, num_warps=32, registers=64),  # 768 B shared
-    Config(TILE=4096, num_warps=16, registers=64, spills=True),  # 384 B shared, 16 B spilled
-)
-_LOOP_7 = (
     Config(TILE=2048, num_warps=4),  # at most 2048 B shared, unproven
     Config(TILE=4096, num_warps=4),  # at most 4096 B shared, unproven
     Config(TILE=8192, num_warps=8),  # at most 8192 B shared, unproven
@@ -170,7 +104,7 @@ _LOOP_7 = (
     Config(TILE=16384, num_warps=16),  # at most 16384 B shared, unproven
     Config(TILE=32768, num_warps=16),  # at most 32768 B shared, unproven
 )
-_LOOP_8 = (
+_LOOP_4 = (
     Config(TILE=2048, num_warps=4),  # at most 8192 B shared, unproven
     Config(TILE=2048, num_warps=8),  # at most 8192 B shared, unproven
     Config(TILE=2048, num_warps=16),  # at most 8192 B shared, unproven
@@ -180,14 +114,110 @@ _LOOP_8 = (
 )
 #: Sweeps over one row, TILE elements at a time; by architecture class and element size in bytes.
 LOOP_CONFIGS = by_class(
-    (("sm_80", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2, 4), _LOOP_1),
-    (("sm_80", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _LOOP_2),
-    (("sm_90",), (1,), _LOOP_3),
-    (("sm_90",), (2,), _LOOP_4),
-    (("sm_90",), (4,), _LOOP_5),
-    (("sm_90",), (8,), _LOOP_6),
-    (("gfx90a", "gfx942", "gfx950"), (1, 2, 4), _LOOP_7),
-    (("gfx90a", "gfx942", "gfx950"), (8,), _LOOP_8),
+    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2, 4), _LOOP_1),
+    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _LOOP_2),
+    (("gfx90a", "gfx942", "gfx950"), (1, 2, 4), _LOOP_3),
+    (("gfx90a", "gfx942", "gfx950"), (8,), _LOOP_4),
+)
+
+_BACKWARD_BLOCK_1 = (
+    Config(TILE=1024, num_warps=1),  # at most 2048 B shared, unproven
+    Config(TILE=4096, num_warps=2),  # at most 8192 B shared, unproven
+    Config(TILE=4096, num_warps=4),  # at most 8192 B shared, unproven
+    Config(TILE=4096, num_warps=8),  # at most 8192 B shared, unproven
+    Config(TILE=8192, num_warps=4),  # at most 16384 B shared, unproven
+    Config(TILE=16384, num_warps=16),  # at most 32768 B shared, unproven
+)
+_BACKWARD_BLOCK_2 = (
+    Config(TILE=512, num_warps=1),  # at most 2048 B shared, unproven
+    Config(TILE=512, num_warps=2),  # at most 2048 B shared, unproven
+    Config(TILE=1024, num_warps=1),  # at most 4096 B shared, unproven
+    Config(TILE=4096, num_warps=4),  # at most 16384 B shared, unproven
+    Config(TILE=4096, num_warps=8),  # at most 16384 B shared, unproven
+    Config(TILE=8192, num_warps=16),  # at most 32768 B shared, unproven
+)
+_BACKWARD_BLOCK_3 = (
+    Config(TILE=512, num_warps=1),  # at most 2048 B shared, unproven
+    Config(TILE=512, num_warps=2),  # at most 2048 B shared, unproven
+    Config(TILE=512, num_warps=4),  # at most 2048 B shared, unproven
+    Config(TILE=512, num_warps=8),  # at most 2048 B shared, unproven
+    Config(TILE=1024, num_warps=2),  # at most 4096 B shared, unproven
+    Config(TILE=4096, num_warps=8),  # at most 16384 B shared, unproven
+)
+_BACKWARD_BLOCK_4 = (
+    Config(TILE=4096, num_warps=1),  # at most 8192 B shared, unproven
+    Config(TILE=4096, num_warps=8),  # at most 8192 B shared, unproven
+    Config(TILE=8192, num_warps=2),  # at most 16384 B shared, unproven
+    Config(TILE=8192, num_warps=8),  # at most 16384 B shared, unproven
+    Config(TILE=16384, num_warps=4),  # at most 32768 B shared, unproven
+    Config(TILE=32768, num_warps=16),  # at most 65536 B shared, unproven
+)
+#: Whole rows in registers, TILE elements to a program; by architecture class and element size in bytes.
+BACKWARD_BLOCK_CONFIGS = by_class(
+    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2), _BACKWARD_BLOCK_1),
+    (("gfx90a", "gfx942", "gfx950"), (4,), _BACKWARD_BLOCK_1),
+    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (4,), _BACKWARD_BLOCK_2),
+    (("gfx90a", "gfx942", "gfx950"), (8,), _BACKWARD_BLOCK_2),
+    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _BACKWARD_BLOCK_3),
+    (("gfx90a", "gfx942", "gfx950"), (1, 2), _BACKWARD_BLOCK_4),
+)
+
+_BACKWARD_LOOP_1 = (
+    Config(TILE=2048, num_warps=4),  # at most 1024 B shared, unproven
+    Config(TILE=2048, num_warps=8),  # at most 1024 B shared, unproven
+    Config(TILE=4096, num_warps=4),  # at most 2048 B shared, unproven
+    Config(TILE=8192, num_warps=4),  # at most 4096 B shared, unproven
+    Config(TILE=16384, num_warps=8),  # at most 8192 B shared, unproven
+    Config(TILE=32768, num_warps=32),  # at most 16384 B shared, unproven
+)
+_BACKWARD_LOOP_2 = (
+    Config(TILE=2048, num_warps=4),  # at most 2048 B shared, unproven
+    Config(TILE=2048, num_warps=8),  # at most 2048 B shared, unproven
+    Config(TILE=2048, num_warps=16),  # at most 2048 B shared, unproven
+    Config(TILE=8192, num_warps=4),  # at most 8192 B shared, unproven
+    Config(TILE=8192, num_warps=8),  # at most 8192 B shared, unproven
+    Config(TILE=16384, num_warps=32),  # at most 16384 B shared, unproven
+)
+_BACKWARD_LOOP_3 = (
+    Config(TILE=2048, num_warps=4),  # at most 8192 B shared, unproven
+    Config(TILE=2048, num_warps=8),  # at most 8192 B shared, unproven
+    Config(TILE=4096, num_warps=4),  # at most 16384 B shared, unproven
+    Config(TILE=4096, num_warps=16),  # at most 16384 B shared, unproven
+    Config(TILE=8192, num_warps=16),  # at most 32768 B shared, unproven
+    Config(TILE=8192, num_warps=32),  # at most 32768 B shared, unproven
+)
+_BACKWARD_LOOP_4 = (
+    Config(TILE=8192, num_warps=4),  # at most 2048 B shared, unproven
+    Config(TILE=8192, num_warps=8),  # at most 2048 B shared, unproven
+    Config(TILE=16384, num_warps=8),  # at most 4096 B shared, unproven
+    Config(TILE=16384, num_warps=16),  # at most 4096 B shared, unproven
+    Config(TILE=32768, num_warps=8),  # at most 8192 B shared, unproven
+    Config(TILE=32768, num_warps=16),  # at most 8192 B shared, unproven
+)
+_BACKWARD_LOOP_5 = (
+    Config(TILE=2048, num_warps=4),  # at most 2048 B shared, unproven
+    Config(TILE=8192, num_warps=4),  # at most 8192 B shared, unproven
+    Config(TILE=8192, num_warps=16),  # at most 8192 B shared, unproven
+    Config(TILE=16384, num_warps=16),  # at most 16384 B shared, unproven
+    Config(TILE=32768, num_warps=8),  # at most 32768 B shared, unproven
+    Config(TILE=32768, num_warps=16),  # at most 32768 B shared, unproven
+)
+_BACKWARD_LOOP_6 = (
+    Config(TILE=2048, num_warps=4),  # at most 8192 B shared, unproven
+    Config(TILE=2048, num_warps=8),  # at most 8192 B shared, unproven
+    Config(TILE=2048, num_warps=16),  # at most 8192 B shared, unproven
+    Config(TILE=8192, num_warps=4),  # at most 32768 B shared, unproven
+    Config(TILE=8192, num_warps=16),  # at most 32768 B shared, unproven
+    Config(TILE=16384, num_warps=16),  # at most 65536 B shared, unproven
+)
+#: Sweeps over one row, TILE elements at a time; by architecture class and element size in bytes.
+BACKWARD_LOOP_CONFIGS = by_class(
+    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2), _BACKWARD_LOOP_1),
+    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (4,), _BACKWARD_LOOP_2),
+    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _BACKWARD_LOOP_3),
+    (("gfx90a", "gfx942", "gfx950"), (1,), _BACKWARD_LOOP_4),
+    (("gfx90a", "gfx942", "gfx950"), (2, 4), _BACKWARD_LOOP_5),
+    (("gfx90a", "gfx942", "gfx950"), (8,), _BACKWARD_LOOP_6),
 )
 
 
@@ -198,6 +228,8 @@ def _add_layernorm_block(
     weight_ptr,
     y_ptr,
     h_ptr,
+    row_mean_ptr,
+    rstd_ptr,
     M,
     ROWS_1,
     ROWS_2,
@@ -219,12 +251,20 @@ def _add_layernorm_block(
     h_row_1,
     h_row_2,
     h_col,
+    row_mean_row_0,
+    row_mean_row_1,
+    row_mean_row_2,
+    rstd_row_0,
+    rstd_row_1,
+    rstd_row_2,
     eps,
     BLOCK_M: tl.constexpr,
     BLOCK_N: tl.constexpr,
     EVEN_M: tl.constexpr,
     EVEN_N: tl.constexpr,
     EARLY: tl.constexpr,
+    NEEDS_ROW_MEAN: tl.constexpr,
+    NEEDS_RSTD: tl.constexpr,
     INT: tl.constexpr,
     FLOAT: tl.constexpr,
 ):
@@ -242,6 +282,10 @@ def _add_layernorm_block(
     )
     y_rows = y_ptr + row_0 * y_row_0 + row_1 * y_row_1 + row_2 * y_row_2
     h_rows = h_ptr + row_0 * h_row_0 + row_1 * h_row_1 + row_2 * h_row_2
+    row_mean_rows = (
+        row_mean_ptr + row_0 * row_mean_row_0 + row_1 * row_mean_row_1 + row_2 * row_mean_row_2
+    )
+    rstd_rows = rstd_ptr + row_0 * rstd_row_0 + row_1 * rstd_row_1 + row_2 * rstd_row_2
 
     eps = scalar(eps, FLOAT)
 
@@ -277,6 +321,10 @@ def _add_layernorm_block(
     y = (h - row_mean) * rstd * weight.to(FLOAT)
     tl.store(y_rows + cols * y_col, narrow(y, y_ptr.dtype.element_ty), mask=in_rows & in_cols)
     tl.store(h_rows + cols * h_col, narrow(h, h_ptr.dtype.element_ty), mask=in_rows & in_cols)
+    if NEEDS_ROW_MEAN:
+        tl.store(row_mean_rows, narrow(row_mean, row_mean_ptr.dtype.element_ty), mask=in_rows)
+    if NEEDS_RSTD:
+        tl.store(rstd_rows, narrow(rstd, rstd_ptr.dtype.element_ty), mask=in_rows)
 
 
 @triton.jit
@@ -286,6 +334,8 @@ def _add_layernorm_loop(
     weight_ptr,
     y_ptr,
     h_ptr,
+    row_mean_ptr,
+    rstd_ptr,
     M,
     ROWS_1,
     ROWS_2,
@@ -307,10 +357,18 @@ def _add_layernorm_loop(
     h_row_1,
     h_row_2,
     h_col,
+    row_mean_row_0,
+    row_mean_row_1,
+    row_mean_row_2,
+    rstd_row_0,
+    rstd_row_1,
+    rstd_row_2,
     eps,
     LANES: tl.constexpr,
     VECTOR: tl.constexpr,
     EVEN: tl.constexpr,
+    NEEDS_ROW_MEAN: tl.constexpr,
+    NEEDS_RSTD: tl.constexpr,
     INT: tl.constexpr,
     FLOAT: tl.constexpr,
 ):
@@ -326,6 +384,10 @@ def _add_layernorm_loop(
     )
     y_rows = y_ptr + row_0 * y_row_0 + row_1 * y_row_1 + row_2 * y_row_2
     h_rows = h_ptr + row_0 * h_row_0 + row_1 * h_row_1 + row_2 * h_row_2
+    row_mean_rows = (
+        row_mean_ptr + row_0 * row_mean_row_0 + row_1 * row_mean_row_1 + row_2 * row_mean_row_2
+    )
+    rstd_rows = rstd_ptr + row_0 * rstd_row_0 + row_1 * rstd_row_1 + row_2 * rstd_row_2
 
     eps = scalar(eps, FLOAT)
 
@@ -396,6 +458,11 @@ def _add_layernorm_loop(
             mask=in_cols,
             cache_modifier=".cs",
         )
+
+    if NEEDS_ROW_MEAN:
+        tl.store(row_mean_rows, narrow(row_mean, row_mean_ptr.dtype.element_ty))
+    if NEEDS_RSTD:
+        tl.store(rstd_rows, narrow(rstd, rstd_ptr.dtype.element_ty))
 
 
 @triton.jit
@@ -475,6 +542,8 @@ def _add_layernorm_finish(
     weight_ptr,
     y_ptr,
     h_ptr,
+    row_mean_ptr,
+    rstd_ptr,
     M,
     ROWS_1,
     ROWS_2,
@@ -496,6 +565,12 @@ def _add_layernorm_finish(
     h_row_1,
     h_row_2,
     h_col,
+    row_mean_row_0,
+    row_mean_row_1,
+    row_mean_row_2,
+    rstd_row_0,
+    rstd_row_1,
+    rstd_row_2,
     eps,
     LANES: tl.constexpr,
     VECTOR: tl.constexpr,
@@ -503,6 +578,8 @@ def _add_layernorm_finish(
     SPLITS: tl.constexpr,
     CHUNK: tl.constexpr,
     BLOCK_S: tl.constexpr,
+    NEEDS_ROW_MEAN: tl.constexpr,
+    NEEDS_RSTD: tl.constexpr,
     INT: tl.constexpr,
     FLOAT: tl.constexpr,
 ):
@@ -510,6 +587,7 @@ def _add_layernorm_finish(
     split = (tl.program_id(0) % SPLITS).to(INT)
     rows = (tl.program_id(0) // SPLITS).to(INT) + tl.arange(0, 1)[:, None]
     stop = tl.minimum((split + 1) * CHUNK, N)
+    leads = rows * 0 + split == 0
     lane = (tl.arange(0, LANES)[:, None] * VECTOR + tl.arange(0, VECTOR)[None, :]).to(INT)
     row_2 = rows % ROWS_2
     row_1 = rows // ROWS_2 % ROWS_1
@@ -520,6 +598,10 @@ def _add_layernorm_finish(
     )
     y_rows = y_ptr + row_0 * y_row_0 + row_1 * y_row_1 + row_2 * y_row_2
     h_rows = h_ptr + row_0 * h_row_0 + row_1 * h_row_1 + row_2 * h_row_2
+    row_mean_rows = (
+        row_mean_ptr + row_0 * row_mean_row_0 + row_1 * row_mean_row_1 + row_2 * row_mean_row_2
+    )
+    rstd_rows = rstd_ptr + row_0 * rstd_row_0 + row_1 * rstd_row_1 + row_2 * rstd_row_2
 
     eps = scalar(eps, FLOAT)
 
@@ -555,6 +637,634 @@ def _add_layernorm_finish(
             cache_modifier=".cs",
         )
 
+    if NEEDS_ROW_MEAN:
+        tl.store(row_mean_rows, narrow(row_mean, row_mean_ptr.dtype.element_ty), mask=leads)
+    if NEEDS_RSTD:
+        tl.store(rstd_rows, narrow(rstd, rstd_ptr.dtype.element_ty), mask=leads)
+
+
+@triton.jit
+def _add_layernorm_backward_stage_1_block(
+    h_ptr,
+    row_mean_ptr,
+    rstd_ptr,
+    grad_y_ptr,
+    grad_weight_ptr,
+    N,
+    ROWS_1,
+    ROWS_2,
+    M,
+    grad_y_row_0,
+    grad_y_row_1,
+    grad_y_row_2,
+    grad_y_col,
+    h_row_0,
+    h_row_1,
+    h_row_2,
+    h_col,
+    row_mean_col,
+    rstd_col,
+    grad_weight_row_0,
+    grad_weight_row_1,
+    grad_weight_row_2,
+    BLOCK_M: tl.constexpr,
+    BLOCK_N: tl.constexpr,
+    EVEN_M: tl.constexpr,
+    EVEN_N: tl.constexpr,
+    NEEDS_GRAD_WEIGHT: tl.constexpr,
+    INT: tl.constexpr,
+    FLOAT: tl.constexpr,
+):
+    """A program holds BLOCK_M whole rows in registers."""
+    rows = tl.program_id(0).to(INT) * BLOCK_M + tl.arange(0, BLOCK_M)[:, None]
+    cols = tl.arange(0, BLOCK_N)[None, :].to(INT)
+    in_cols = below(cols, M, EVEN_N)
+    in_rows = below(rows, N, EVEN_M)
+    row_2 = rows % ROWS_2
+    row_1 = rows // ROWS_2 % ROWS_1
+    row_0 = rows // ROWS_2 // ROWS_1
+    grad_y_rows = grad_y_ptr + row_0 * grad_y_row_0 + row_1 * grad_y_row_1 + row_2 * grad_y_row_2
+    h_rows = h_ptr + row_0 * h_row_0 + row_1 * h_row_1 + row_2 * h_row_2
+    grad_weight_rows = (
+        grad_weight_ptr
+        + row_0 * grad_weight_row_0
+        + row_1 * grad_weight_row_1
+        + row_2 * grad_weight_row_2
+    )
+
+    grad_y = tl.load(
+        grad_y_rows + cols * grad_y_col,
+        mask=in_rows & in_cols,
+        other=0.0,
+        eviction_policy="evict_last",
+    ).to(FLOAT)
+    h = tl.load(
+        h_rows + cols * h_col, mask=in_rows & in_cols, other=0.0, eviction_policy="evict_last"
+    ).to(FLOAT)
+    row_mean = tl.load(
+        row_mean_ptr + cols * row_mean_col, mask=in_cols, other=0.0, eviction_policy="evict_last"
+    ).to(FLOAT)
+    rstd = tl.load(
+        rstd_ptr + cols * rstd_col, mask=in_cols, other=0.0, eviction_policy="evict_last"
+    ).to(FLOAT)
+    grad_weight = tl.sum(grad_y * ((h - row_mean) * rstd), axis=1, keep_dims=True)
+    if NEEDS_GRAD_WEIGHT:
+        tl.store(
+            grad_weight_rows, narrow(grad_weight, grad_weight_ptr.dtype.element_ty), mask=in_rows
+        )
+
+
+@triton.jit
+def _add_layernorm_backward_stage_1_loop(
+    h_ptr,
+    row_mean_ptr,
+    rstd_ptr,
+    grad_y_ptr,
+    grad_weight_ptr,
+    N,
+    ROWS_1,
+    ROWS_2,
+    M,
+    grad_y_row_0,
+    grad_y_row_1,
+    grad_y_row_2,
+    grad_y_col,
+    h_row_0,
+    h_row_1,
+    h_row_2,
+    h_col,
+    row_mean_col,
+    rstd_col,
+    grad_weight_row_0,
+    grad_weight_row_1,
+    grad_weight_row_2,
+    LANES: tl.constexpr,
+    VECTOR: tl.constexpr,
+    EVEN: tl.constexpr,
+    NEEDS_GRAD_WEIGHT: tl.constexpr,
+    INT: tl.constexpr,
+    FLOAT: tl.constexpr,
+):
+    """A program goes over one row once, block by block."""
+    rows = tl.program_id(0).to(INT) + tl.arange(0, 1)[:, None]
+    lane = (tl.arange(0, LANES)[:, None] * VECTOR + tl.arange(0, VECTOR)[None, :]).to(INT)
+    row_2 = rows % ROWS_2
+    row_1 = rows // ROWS_2 % ROWS_1
+    row_0 = rows // ROWS_2 // ROWS_1
+    grad_y_rows = grad_y_ptr + row_0 * grad_y_row_0 + row_1 * grad_y_row_1 + row_2 * grad_y_row_2
+    h_rows = h_ptr + row_0 * h_row_0 + row_1 * h_row_1 + row_2 * h_row_2
+    grad_weight_rows = (
+        grad_weight_ptr
+        + row_0 * grad_weight_row_0
+        + row_1 * grad_weight_row_1
+        + row_2 * grad_weight_row_2
+    )
+
+    total = tl.full((LANES, 1), 0.0, FLOAT)
+    for start in range(0, M, LANES * VECTOR):
+        cols = start + lane
+        in_cols = below(cols, M, EVEN)
+
+        grad_y = tl.load(grad_y_rows + cols * grad_y_col, mask=in_cols, other=0.0).to(FLOAT)
+        h = tl.load(h_rows + cols * h_col, mask=in_cols, other=0.0).to(FLOAT)
+        row_mean = tl.load(row_mean_ptr + cols * row_mean_col, mask=in_cols, other=0.0).to(FLOAT)
+        rstd = tl.load(rstd_ptr + cols * rstd_col, mask=in_cols, other=0.0).to(FLOAT)
+        total = total + tl.sum(grad_y * ((h - row_mean) * rstd), axis=1, keep_dims=True)
+
+    grad_weight = tl.sum(total, axis=0, keep_dims=True)
+
+    if NEEDS_GRAD_WEIGHT:
+        tl.store(grad_weight_rows, narrow(grad_weight, grad_weight_ptr.dtype.element_ty))
+
+
+@triton.jit
+def _add_layernorm_backward_stage_1_partial(
+    h_ptr,
+    row_mean_ptr,
+    rstd_ptr,
+    grad_y_ptr,
+    partial_total_ptr,
+    N,
+    ROWS_1,
+    ROWS_2,
+    M,
+    grad_y_row_0,
+    grad_y_row_1,
+    grad_y_row_2,
+    grad_y_col,
+    h_row_0,
+    h_row_1,
+    h_row_2,
+    h_col,
+    row_mean_col,
+    rstd_col,
+    LANES: tl.constexpr,
+    VECTOR: tl.constexpr,
+    EVEN: tl.constexpr,
+    SPLITS: tl.constexpr,
+    CHUNK: tl.constexpr,
+    INT: tl.constexpr,
+    FLOAT: tl.constexpr,
+):
+    """A program reduces one chunk of a row to its partial states."""
+    split = (tl.program_id(0) % SPLITS).to(INT)
+    rows = (tl.program_id(0) // SPLITS).to(INT) + tl.arange(0, 1)[:, None]
+    stop = tl.minimum((split + 1) * CHUNK, M)
+    lane = (tl.arange(0, LANES)[:, None] * VECTOR + tl.arange(0, VECTOR)[None, :]).to(INT)
+    row_2 = rows % ROWS_2
+    row_1 = rows // ROWS_2 % ROWS_1
+    row_0 = rows // ROWS_2 // ROWS_1
+    grad_y_rows = grad_y_ptr + row_0 * grad_y_row_0 + row_1 * grad_y_row_1 + row_2 * grad_y_row_2
+    h_rows = h_ptr + row_0 * h_row_0 + row_1 * h_row_1 + row_2 * h_row_2
+
+    total = tl.full((LANES, 1), 0.0, FLOAT)
+    for start in range(split * CHUNK, stop, LANES * VECTOR):
+        cols = start + lane
+        in_cols = below(cols, stop, EVEN)
+
+        grad_y = tl.load(grad_y_rows + cols * grad_y_col, mask=in_cols, other=0.0).to(FLOAT)
+        h = tl.load(h_rows + cols * h_col, mask=in_cols, other=0.0).to(FLOAT)
+        row_mean = tl.load(row_mean_ptr + cols * row_mean_col, mask=in_cols, other=0.0).to(FLOAT)
+        rstd = tl.load(rstd_ptr + cols * rstd_col, mask=in_cols, other=0.0).to(FLOAT)
+        total = total + tl.sum(grad_y * ((h - row_mean) * rstd), axis=1, keep_dims=True)
+
+    grad_weight = tl.sum(total, axis=0, keep_dims=True)
+    tl.store(partial_total_ptr + rows * SPLITS + split, grad_weight)
+
+
+@triton.jit
+def _add_layernorm_backward_stage_1_finish(
+    partial_total_ptr,
+    grad_weight_ptr,
+    N,
+    ROWS_1,
+    ROWS_2,
+    M,
+    grad_weight_row_0,
+    grad_weight_row_1,
+    grad_weight_row_2,
+    SPLITS: tl.constexpr,
+    BLOCK_S: tl.constexpr,
+    NEEDS_GRAD_WEIGHT: tl.constexpr,
+    INT: tl.constexpr,
+    FLOAT: tl.constexpr,
+):
+    """A program joins the partial states of a row."""
+    rows = tl.program_id(0).to(INT) + tl.arange(0, 1)[:, None]
+    row_2 = rows % ROWS_2
+    row_1 = rows // ROWS_2 % ROWS_1
+    row_0 = rows // ROWS_2 // ROWS_1
+    grad_weight_rows = (
+        grad_weight_ptr
+        + row_0 * grad_weight_row_0
+        + row_1 * grad_weight_row_1
+        + row_2 * grad_weight_row_2
+    )
+
+    splits = tl.arange(0, BLOCK_S)[:, None]
+    total = tl.load(partial_total_ptr + rows * SPLITS + splits, mask=splits < SPLITS, other=0.0)
+    grad_weight = tl.sum(total, axis=0, keep_dims=True)
+
+    if NEEDS_GRAD_WEIGHT:
+        tl.store(grad_weight_rows, narrow(grad_weight, grad_weight_ptr.dtype.element_ty))
+
+
+@triton.jit
+def _add_layernorm_backward_stage_2_block(
+    weight_ptr,
+    h_ptr,
+    row_mean_ptr,
+    rstd_ptr,
+    grad_y_ptr,
+    grad_h_ptr,
+    grad_x_ptr,
+    M,
+    ROWS_1,
+    ROWS_2,
+    N,
+    grad_y_row_0,
+    grad_y_row_1,
+    grad_y_row_2,
+    grad_y_col,
+    weight_col,
+    h_row_0,
+    h_row_1,
+    h_row_2,
+    h_col,
+    row_mean_row_0,
+    row_mean_row_1,
+    row_mean_row_2,
+    rstd_row_0,
+    rstd_row_1,
+    rstd_row_2,
+    grad_h_row_0,
+    grad_h_row_1,
+    grad_h_row_2,
+    grad_h_col,
+    grad_x_row_0,
+    grad_x_row_1,
+    grad_x_row_2,
+    grad_x_col,
+    BLOCK_M: tl.constexpr,
+    BLOCK_N: tl.constexpr,
+    EVEN_M: tl.constexpr,
+    EVEN_N: tl.constexpr,
+    EARLY: tl.constexpr,
+    NEEDS_GRAD_X: tl.constexpr,
+    INT: tl.constexpr,
+    FLOAT: tl.constexpr,
+):
+    """A program holds BLOCK_M whole rows in registers."""
+    rows = tl.program_id(0).to(INT) * BLOCK_M + tl.arange(0, BLOCK_M)[:, None]
+    cols = tl.arange(0, BLOCK_N)[None, :].to(INT)
+    in_cols = below(cols, N, EVEN_N)
+    in_rows = below(rows, M, EVEN_M)
+    row_2 = rows % ROWS_2
+    row_1 = rows // ROWS_2 % ROWS_1
+    row_0 = rows // ROWS_2 // ROWS_1
+    grad_y_rows = grad_y_ptr + row_0 * grad_y_row_0 + row_1 * grad_y_row_1 + row_2 * grad_y_row_2
+    h_rows = h_ptr + row_0 * h_row_0 + row_1 * h_row_1 + row_2 * h_row_2
+    row_mean_rows = (
+        row_mean_ptr + row_0 * row_mean_row_0 + row_1 * row_mean_row_1 + row_2 * row_mean_row_2
+    )
+    rstd_rows = rstd_ptr + row_0 * rstd_row_0 + row_1 * rstd_row_1 + row_2 * rstd_row_2
+    grad_h_rows = grad_h_ptr + row_0 * grad_h_row_0 + row_1 * grad_h_row_1 + row_2 * grad_h_row_2
+    grad_x_rows = grad_x_ptr + row_0 * grad_x_row_0 + row_1 * grad_x_row_1 + row_2 * grad_x_row_2
+
+    grad_y = tl.load(
+        grad_y_rows + cols * grad_y_col,
+        mask=in_rows & in_cols,
+        other=0.0,
+        eviction_policy="evict_last",
+    ).to(FLOAT)
+    weight = tl.load(
+        weight_ptr + cols * weight_col, mask=in_cols, other=0.0, eviction_policy="evict_last"
+    ).to(FLOAT)
+    h = tl.load(
+        h_rows + cols * h_col, mask=in_rows & in_cols, other=0.0, eviction_policy="evict_last"
+    ).to(FLOAT)
+    row_mean = tl.load(row_mean_rows, mask=in_rows, other=0.0, eviction_policy="evict_last").to(
+        FLOAT
+    )
+    rstd = tl.load(rstd_rows, mask=in_rows, other=0.0, eviction_policy="evict_last").to(FLOAT)
+    if EARLY:
+        grad_h = tl.load(
+            grad_h_rows + cols * grad_h_col,
+            mask=in_rows & in_cols,
+            other=0.0,
+            eviction_policy="evict_last",
+        )
+    # y = (h - mean(h)) * rstd * weight
+    value = grad_y * weight
+    value_2 = h - row_mean
+    # rstd = rsqrt(variance(h) + eps)
+    grad_rstd = tl.sum(value * value_2, axis=1, keep_dims=True)
+    value_3 = value * rstd
+    row_sum = tl.sum(-value_3, axis=1, keep_dims=True)
+    if not EARLY:
+        grad_h = tl.load(
+            grad_h_rows + cols * grad_h_col,
+            mask=in_rows & in_cols,
+            other=0.0,
+            eviction_policy="evict_last",
+        )
+    grad_x = (
+        grad_h.to(FLOAT)
+        + 2.0 * (-0.5 * grad_rstd * (rstd * rstd * rstd)) / N * value_2
+        + value_3
+        + row_sum / N
+    )
+    if NEEDS_GRAD_X:
+        tl.store(
+            grad_x_rows + cols * grad_x_col,
+            narrow(grad_x, grad_x_ptr.dtype.element_ty),
+            mask=in_rows & in_cols,
+        )
+
+
+@triton.jit
+def _add_layernorm_backward_stage_2_loop(
+    weight_ptr,
+    h_ptr,
+    row_mean_ptr,
+    rstd_ptr,
+    grad_y_ptr,
+    grad_h_ptr,
+    grad_x_ptr,
+    M,
+    ROWS_1,
+    ROWS_2,
+    N,
+    row_mean_row_0,
+    row_mean_row_1,
+    row_mean_row_2,
+    rstd_row_0,
+    rstd_row_1,
+    rstd_row_2,
+    grad_y_row_0,
+    grad_y_row_1,
+    grad_y_row_2,
+    grad_y_col,
+    weight_col,
+    h_row_0,
+    h_row_1,
+    h_row_2,
+    h_col,
+    grad_h_row_0,
+    grad_h_row_1,
+    grad_h_row_2,
+    grad_h_col,
+    grad_x_row_0,
+    grad_x_row_1,
+    grad_x_row_2,
+    grad_x_col,
+    LANES: tl.constexpr,
+    VECTOR: tl.constexpr,
+    EVEN: tl.constexpr,
+    NEEDS_GRAD_X: tl.constexpr,
+    INT: tl.constexpr,
+    FLOAT: tl.constexpr,
+):
+    """A program goes over one row twice, block by block."""
+    rows = tl.program_id(0).to(INT) + tl.arange(0, 1)[:, None]
+    lane = (tl.arange(0, LANES)[:, None] * VECTOR + tl.arange(0, VECTOR)[None, :]).to(INT)
+    row_2 = rows % ROWS_2
+    row_1 = rows // ROWS_2 % ROWS_1
+    row_0 = rows // ROWS_2 // ROWS_1
+    row_mean_rows = (
+        row_mean_ptr + row_0 * row_mean_row_0 + row_1 * row_mean_row_1 + row_2 * row_mean_row_2
+    )
+    rstd_rows = rstd_ptr + row_0 * rstd_row_0 + row_1 * rstd_row_1 + row_2 * rstd_row_2
+    grad_y_rows = grad_y_ptr + row_0 * grad_y_row_0 + row_1 * grad_y_row_1 + row_2 * grad_y_row_2
+    h_rows = h_ptr + row_0 * h_row_0 + row_1 * h_row_1 + row_2 * h_row_2
+    grad_h_rows = grad_h_ptr + row_0 * grad_h_row_0 + row_1 * grad_h_row_1 + row_2 * grad_h_row_2
+    grad_x_rows = grad_x_ptr + row_0 * grad_x_row_0 + row_1 * grad_x_row_1 + row_2 * grad_x_row_2
+
+    row_mean = tl.load(row_mean_rows).to(FLOAT)
+    rstd = tl.load(rstd_rows).to(FLOAT)
+
+    total = tl.full((LANES, 1), 0.0, FLOAT)
+    total_2 = tl.full((LANES, 1), 0.0, FLOAT)
+    for start in range(0, N, LANES * VECTOR):
+        cols = start + lane
+        in_cols = below(cols, N, EVEN)
+
+        grad_y = tl.load(
+            grad_y_rows + cols * grad_y_col, mask=in_cols, other=0.0, eviction_policy="evict_last"
+        ).to(FLOAT)
+        weight = tl.load(
+            weight_ptr + cols * weight_col, mask=in_cols, other=0.0, eviction_policy="evict_last"
+        ).to(FLOAT)
+        # y = (h - mean(h)) * rstd * weight
+        value = grad_y * weight
+        h = tl.load(
+            h_rows + cols * h_col, mask=in_cols, other=0.0, eviction_policy="evict_last"
+        ).to(FLOAT)
+        # rstd = rsqrt(variance(h) + eps)
+        total = total + tl.sum(value * (h - row_mean), axis=1, keep_dims=True)
+        total_2 = total_2 + tl.sum(-(value * rstd), axis=1, keep_dims=True)
+
+    grad_rstd = tl.sum(total, axis=0, keep_dims=True)
+    row_sum = tl.sum(total_2, axis=0, keep_dims=True)
+
+    value = 2.0 * (-0.5 * grad_rstd * (rstd * rstd * rstd)) / N
+    value_2 = row_sum / N
+
+    for start in range(0, N, LANES * VECTOR):
+        cols = start + lane
+        in_cols = below(cols, N, EVEN)
+
+        grad_h = tl.load(
+            grad_h_rows + cols * grad_h_col, mask=in_cols, other=0.0, eviction_policy="evict_first"
+        ).to(FLOAT)
+        h = tl.load(
+            h_rows + cols * h_col, mask=in_cols, other=0.0, eviction_policy="evict_first"
+        ).to(FLOAT)
+        grad_y = tl.load(
+            grad_y_rows + cols * grad_y_col, mask=in_cols, other=0.0, eviction_policy="evict_first"
+        ).to(FLOAT)
+        weight = tl.load(
+            weight_ptr + cols * weight_col, mask=in_cols, other=0.0, eviction_policy="evict_last"
+        ).to(FLOAT)
+        grad_x = grad_h + value * (h - row_mean) + grad_y * weight * rstd + value_2
+        if NEEDS_GRAD_X:
+            tl.store(
+                grad_x_rows + cols * grad_x_col,
+                narrow(grad_x, grad_x_ptr.dtype.element_ty),
+                mask=in_cols,
+                cache_modifier=".cs",
+            )
+
+
+@triton.jit
+def _add_layernorm_backward_stage_2_partial(
+    weight_ptr,
+    h_ptr,
+    row_mean_ptr,
+    rstd_ptr,
+    grad_y_ptr,
+    partial_total_ptr,
+    partial_total_2_ptr,
+    M,
+    ROWS_1,
+    ROWS_2,
+    N,
+    row_mean_row_0,
+    row_mean_row_1,
+    row_mean_row_2,
+    rstd_row_0,
+    rstd_row_1,
+    rstd_row_2,
+    grad_y_row_0,
+    grad_y_row_1,
+    grad_y_row_2,
+    grad_y_col,
+    weight_col,
+    h_row_0,
+    h_row_1,
+    h_row_2,
+    h_col,
+    LANES: tl.constexpr,
+    VECTOR: tl.constexpr,
+    EVEN: tl.constexpr,
+    SPLITS: tl.constexpr,
+    CHUNK: tl.constexpr,
+    INT: tl.constexpr,
+    FLOAT: tl.constexpr,
+):
+    """A program reduces one chunk of a row to its partial states."""
+    split = (tl.program_id(0) % SPLITS).to(INT)
+    rows = (tl.program_id(0) // SPLITS).to(INT) + tl.arange(0, 1)[:, None]
+    stop = tl.minimum((split + 1) * CHUNK, N)
+    lane = (tl.arange(0, LANES)[:, None] * VECTOR + tl.arange(0, VECTOR)[None, :]).to(INT)
+    row_2 = rows % ROWS_2
+    row_1 = rows // ROWS_2 % ROWS_1
+    row_0 = rows // ROWS_2 // ROWS_1
+    row_mean_rows = (
+        row_mean_ptr + row_0 * row_mean_row_0 + row_1 * row_mean_row_1 + row_2 * row_mean_row_2
+    )
+    rstd_rows = rstd_ptr + row_0 * rstd_row_0 + row_1 * rstd_row_1 + row_2 * rstd_row_2
+    grad_y_rows = grad_y_ptr + row_0 * grad_y_row_0 + row_1 * grad_y_row_1 + row_2 * grad_y_row_2
+    h_rows = h_ptr + row_0 * h_row_0 + row_1 * h_row_1 + row_2 * h_row_2
+
+    row_mean = tl.load(row_mean_rows).to(FLOAT)
+    rstd = tl.load(rstd_rows).to(FLOAT)
+
+    total = tl.full((LANES, 1), 0.0, FLOAT)
+    total_2 = tl.full((LANES, 1), 0.0, FLOAT)
+    for start in range(split * CHUNK, stop, LANES * VECTOR):
+        cols = start + lane
+        in_cols = below(cols, stop, EVEN)
+
+        grad_y = tl.load(grad_y_rows + cols * grad_y_col, mask=in_cols, other=0.0).to(FLOAT)
+        weight = tl.load(weight_ptr + cols * weight_col, mask=in_cols, other=0.0).to(FLOAT)
+        # y = (h - mean(h)) * rstd * weight
+        value = grad_y * weight
+        h = tl.load(h_rows + cols * h_col, mask=in_cols, other=0.0).to(FLOAT)
+        # rstd = rsqrt(variance(h) + eps)
+        total = total + tl.sum(value * (h - row_mean), axis=1, keep_dims=True)
+        total_2 = total_2 + tl.sum(-(value * rstd), axis=1, keep_dims=True)
+
+    grad_rstd = tl.sum(total, axis=0, keep_dims=True)
+    row_sum = tl.sum(total_2, axis=0, keep_dims=True)
+    tl.store(partial_total_ptr + rows * SPLITS + split, grad_rstd)
+    tl.store(partial_total_2_ptr + rows * SPLITS + split, row_sum)
+
+
+@triton.jit
+def _add_layernorm_backward_stage_2_finish(
+    partial_total_ptr,
+    partial_total_2_ptr,
+    weight_ptr,
+    h_ptr,
+    row_mean_ptr,
+    rstd_ptr,
+    grad_y_ptr,
+    grad_h_ptr,
+    grad_x_ptr,
+    M,
+    ROWS_1,
+    ROWS_2,
+    N,
+    row_mean_row_0,
+    row_mean_row_1,
+    row_mean_row_2,
+    rstd_row_0,
+    rstd_row_1,
+    rstd_row_2,
+    grad_h_row_0,
+    grad_h_row_1,
+    grad_h_row_2,
+    grad_h_col,
+    h_row_0,
+    h_row_1,
+    h_row_2,
+    h_col,
+    grad_y_row_0,
+    grad_y_row_1,
+    grad_y_row_2,
+    grad_y_col,
+    weight_col,
+    grad_x_row_0,
+    grad_x_row_1,
+    grad_x_row_2,
+    grad_x_col,
+    LANES: tl.constexpr,
+    VECTOR: tl.constexpr,
+    EVEN: tl.constexpr,
+    SPLITS: tl.constexpr,
+    CHUNK: tl.constexpr,
+    BLOCK_S: tl.constexpr,
+    NEEDS_GRAD_X: tl.constexpr,
+    INT: tl.constexpr,
+    FLOAT: tl.constexpr,
+):
+    """A program joins the partial states of a row, then goes over one chunk of it."""
+    split = (tl.program_id(0) % SPLITS).to(INT)
+    rows = (tl.program_id(0) // SPLITS).to(INT) + tl.arange(0, 1)[:, None]
+    stop = tl.minimum((split + 1) * CHUNK, N)
+    lane = (tl.arange(0, LANES)[:, None] * VECTOR + tl.arange(0, VECTOR)[None, :]).to(INT)
+    row_2 = rows % ROWS_2
+    row_1 = rows // ROWS_2 % ROWS_1
+    row_0 = rows // ROWS_2 // ROWS_1
+    row_mean_rows = (
+        row_mean_ptr + row_0 * row_mean_row_0 + row_1 * row_mean_row_1 + row_2 * row_mean_row_2
+    )
+    rstd_rows = rstd_ptr + row_0 * rstd_row_0 + row_1 * rstd_row_1 + row_2 * rstd_row_2
+    grad_h_rows = grad_h_ptr + row_0 * grad_h_row_0 + row_1 * grad_h_row_1 + row_2 * grad_h_row_2
+    h_rows = h_ptr + row_0 * h_row_0 + row_1 * h_row_1 + row_2 * h_row_2
+    grad_y_rows = grad_y_ptr + row_0 * grad_y_row_0 + row_1 * grad_y_row_1 + row_2 * grad_y_row_2
+    grad_x_rows = grad_x_ptr + row_0 * grad_x_row_0 + row_1 * grad_x_row_1 + row_2 * grad_x_row_2
+
+    splits = tl.arange(0, BLOCK_S)[:, None]
+    total = tl.load(partial_total_ptr + rows * SPLITS + splits, mask=splits < SPLITS, other=0.0)
+    total_2 = tl.load(partial_total_2_ptr + rows * SPLITS + splits, mask=splits < SPLITS, other=0.0)
+    grad_rstd = tl.sum(total, axis=0, keep_dims=True)
+    row_sum = tl.sum(total_2, axis=0, keep_dims=True)
+    row_mean = tl.load(row_mean_rows).to(FLOAT)
+    rstd = tl.load(rstd_rows).to(FLOAT)
+    # rstd = rsqrt(variance(h) + eps)
+    value = 2.0 * (-0.5 * grad_rstd * (rstd * rstd * rstd)) / N
+    # y = (h - mean(h)) * rstd * weight
+    value_2 = row_sum / N
+
+    for start in range(split * CHUNK, stop, LANES * VECTOR):
+        cols = start + lane
+        in_cols = below(cols, stop, EVEN)
+
+        grad_h = tl.load(grad_h_rows + cols * grad_h_col, mask=in_cols, other=0.0).to(FLOAT)
+        h = tl.load(h_rows + cols * h_col, mask=in_cols, other=0.0).to(FLOAT)
+        grad_y = tl.load(grad_y_rows + cols * grad_y_col, mask=in_cols, other=0.0).to(FLOAT)
+        weight = tl.load(weight_ptr + cols * weight_col, mask=in_cols, other=0.0).to(FLOAT)
+        grad_x = grad_h + value * (h - row_mean) + grad_y * weight * rstd + value_2
+        if NEEDS_GRAD_X:
+            tl.store(
+                grad_x_rows + cols * grad_x_col,
+                narrow(grad_x, grad_x_ptr.dtype.element_ty),
+                mask=in_cols,
+                cache_modifier=".cs",
+            )
+
 
 @triton.jit
 def _add_layernorm_bias_block(
@@ -564,6 +1274,8 @@ def _add_layernorm_bias_block(
     bias_ptr,
     y_ptr,
     h_ptr,
+    row_mean_ptr,
+    rstd_ptr,
     M,
     ROWS_1,
     ROWS_2,
@@ -586,12 +1298,20 @@ def _add_layernorm_bias_block(
     h_row_1,
     h_row_2,
     h_col,
+    row_mean_row_0,
+    row_mean_row_1,
+    row_mean_row_2,
+    rstd_row_0,
+    rstd_row_1,
+    rstd_row_2,
     eps,
     BLOCK_M: tl.constexpr,
     BLOCK_N: tl.constexpr,
     EVEN_M: tl.constexpr,
     EVEN_N: tl.constexpr,
     EARLY: tl.constexpr,
+    NEEDS_ROW_MEAN: tl.constexpr,
+    NEEDS_RSTD: tl.constexpr,
     INT: tl.constexpr,
     FLOAT: tl.constexpr,
 ):
@@ -609,6 +1329,10 @@ def _add_layernorm_bias_block(
     )
     y_rows = y_ptr + row_0 * y_row_0 + row_1 * y_row_1 + row_2 * y_row_2
     h_rows = h_ptr + row_0 * h_row_0 + row_1 * h_row_1 + row_2 * h_row_2
+    row_mean_rows = (
+        row_mean_ptr + row_0 * row_mean_row_0 + row_1 * row_mean_row_1 + row_2 * row_mean_row_2
+    )
+    rstd_rows = rstd_ptr + row_0 * rstd_row_0 + row_1 * rstd_row_1 + row_2 * rstd_row_2
 
     eps = scalar(eps, FLOAT)
 
@@ -653,6 +1377,10 @@ def _add_layernorm_bias_block(
     y = y + bias.to(FLOAT)
     tl.store(y_rows + cols * y_col, narrow(y, y_ptr.dtype.element_ty), mask=in_rows & in_cols)
     tl.store(h_rows + cols * h_col, narrow(h, h_ptr.dtype.element_ty), mask=in_rows & in_cols)
+    if NEEDS_ROW_MEAN:
+        tl.store(row_mean_rows, narrow(row_mean, row_mean_ptr.dtype.element_ty), mask=in_rows)
+    if NEEDS_RSTD:
+        tl.store(rstd_rows, narrow(rstd, rstd_ptr.dtype.element_ty), mask=in_rows)
 
 
 @triton.jit
@@ -663,6 +1391,8 @@ def _add_layernorm_bias_loop(
     bias_ptr,
     y_ptr,
     h_ptr,
+    row_mean_ptr,
+    rstd_ptr,
     M,
     ROWS_1,
     ROWS_2,
@@ -685,10 +1415,18 @@ def _add_layernorm_bias_loop(
     h_row_1,
     h_row_2,
     h_col,
+    row_mean_row_0,
+    row_mean_row_1,
+    row_mean_row_2,
+    rstd_row_0,
+    rstd_row_1,
+    rstd_row_2,
     eps,
     LANES: tl.constexpr,
     VECTOR: tl.constexpr,
     EVEN: tl.constexpr,
+    NEEDS_ROW_MEAN: tl.constexpr,
+    NEEDS_RSTD: tl.constexpr,
     INT: tl.constexpr,
     FLOAT: tl.constexpr,
 ):
@@ -704,6 +1442,10 @@ def _add_layernorm_bias_loop(
     )
     y_rows = y_ptr + row_0 * y_row_0 + row_1 * y_row_1 + row_2 * y_row_2
     h_rows = h_ptr + row_0 * h_row_0 + row_1 * h_row_1 + row_2 * h_row_2
+    row_mean_rows = (
+        row_mean_ptr + row_0 * row_mean_row_0 + row_1 * row_mean_row_1 + row_2 * row_mean_row_2
+    )
+    rstd_rows = rstd_ptr + row_0 * rstd_row_0 + row_1 * rstd_row_1 + row_2 * rstd_row_2
 
     eps = scalar(eps, FLOAT)
 
@@ -779,6 +1521,11 @@ def _add_layernorm_bias_loop(
             mask=in_cols,
             cache_modifier=".cs",
         )
+
+    if NEEDS_ROW_MEAN:
+        tl.store(row_mean_rows, narrow(row_mean, row_mean_ptr.dtype.element_ty))
+    if NEEDS_RSTD:
+        tl.store(rstd_rows, narrow(rstd, rstd_ptr.dtype.element_ty))
 
 
 @triton.jit
@@ -859,6 +1606,8 @@ def _add_layernorm_bias_finish(
     bias_ptr,
     y_ptr,
     h_ptr,
+    row_mean_ptr,
+    rstd_ptr,
     M,
     ROWS_1,
     ROWS_2,
@@ -881,6 +1630,12 @@ def _add_layernorm_bias_finish(
     h_row_1,
     h_row_2,
     h_col,
+    row_mean_row_0,
+    row_mean_row_1,
+    row_mean_row_2,
+    rstd_row_0,
+    rstd_row_1,
+    rstd_row_2,
     eps,
     LANES: tl.constexpr,
     VECTOR: tl.constexpr,
@@ -888,6 +1643,8 @@ def _add_layernorm_bias_finish(
     SPLITS: tl.constexpr,
     CHUNK: tl.constexpr,
     BLOCK_S: tl.constexpr,
+    NEEDS_ROW_MEAN: tl.constexpr,
+    NEEDS_RSTD: tl.constexpr,
     INT: tl.constexpr,
     FLOAT: tl.constexpr,
 ):
@@ -895,6 +1652,7 @@ def _add_layernorm_bias_finish(
     split = (tl.program_id(0) % SPLITS).to(INT)
     rows = (tl.program_id(0) // SPLITS).to(INT) + tl.arange(0, 1)[:, None]
     stop = tl.minimum((split + 1) * CHUNK, N)
+    leads = rows * 0 + split == 0
     lane = (tl.arange(0, LANES)[:, None] * VECTOR + tl.arange(0, VECTOR)[None, :]).to(INT)
     row_2 = rows % ROWS_2
     row_1 = rows // ROWS_2 % ROWS_1
@@ -905,6 +1663,10 @@ def _add_layernorm_bias_finish(
     )
     y_rows = y_ptr + row_0 * y_row_0 + row_1 * y_row_1 + row_2 * y_row_2
     h_rows = h_ptr + row_0 * h_row_0 + row_1 * h_row_1 + row_2 * h_row_2
+    row_mean_rows = (
+        row_mean_ptr + row_0 * row_mean_row_0 + row_1 * row_mean_row_1 + row_2 * row_mean_row_2
+    )
+    rstd_rows = rstd_ptr + row_0 * rstd_row_0 + row_1 * rstd_row_1 + row_2 * rstd_row_2
 
     eps = scalar(eps, FLOAT)
 
@@ -942,6 +1704,676 @@ def _add_layernorm_bias_finish(
             mask=in_cols,
             cache_modifier=".cs",
         )
+
+    if NEEDS_ROW_MEAN:
+        tl.store(row_mean_rows, narrow(row_mean, row_mean_ptr.dtype.element_ty), mask=leads)
+    if NEEDS_RSTD:
+        tl.store(rstd_rows, narrow(rstd, rstd_ptr.dtype.element_ty), mask=leads)
+
+
+@triton.jit
+def _add_layernorm_backward_bias_stage_1_block(
+    h_ptr,
+    row_mean_ptr,
+    rstd_ptr,
+    grad_y_ptr,
+    grad_weight_ptr,
+    grad_bias_ptr,
+    N,
+    ROWS_1,
+    ROWS_2,
+    M,
+    grad_y_row_0,
+    grad_y_row_1,
+    grad_y_row_2,
+    grad_y_col,
+    h_row_0,
+    h_row_1,
+    h_row_2,
+    h_col,
+    row_mean_col,
+    rstd_col,
+    grad_weight_row_0,
+    grad_weight_row_1,
+    grad_weight_row_2,
+    grad_bias_row_0,
+    grad_bias_row_1,
+    grad_bias_row_2,
+    BLOCK_M: tl.constexpr,
+    BLOCK_N: tl.constexpr,
+    EVEN_M: tl.constexpr,
+    EVEN_N: tl.constexpr,
+    NEEDS_GRAD_WEIGHT: tl.constexpr,
+    NEEDS_GRAD_BIAS: tl.constexpr,
+    INT: tl.constexpr,
+    FLOAT: tl.constexpr,
+):
+    """A program holds BLOCK_M whole rows in registers."""
+    rows = tl.program_id(0).to(INT) * BLOCK_M + tl.arange(0, BLOCK_M)[:, None]
+    cols = tl.arange(0, BLOCK_N)[None, :].to(INT)
+    in_cols = below(cols, M, EVEN_N)
+    in_rows = below(rows, N, EVEN_M)
+    row_2 = rows % ROWS_2
+    row_1 = rows // ROWS_2 % ROWS_1
+    row_0 = rows // ROWS_2 // ROWS_1
+    grad_y_rows = grad_y_ptr + row_0 * grad_y_row_0 + row_1 * grad_y_row_1 + row_2 * grad_y_row_2
+    h_rows = h_ptr + row_0 * h_row_0 + row_1 * h_row_1 + row_2 * h_row_2
+    grad_weight_rows = (
+        grad_weight_ptr
+        + row_0 * grad_weight_row_0
+        + row_1 * grad_weight_row_1
+        + row_2 * grad_weight_row_2
+    )
+    grad_bias_rows = (
+        grad_bias_ptr + row_0 * grad_bias_row_0 + row_1 * grad_bias_row_1 + row_2 * grad_bias_row_2
+    )
+
+    grad_y = tl.load(
+        grad_y_rows + cols * grad_y_col,
+        mask=in_rows & in_cols,
+        other=0.0,
+        eviction_policy="evict_last",
+    ).to(FLOAT)
+    h = tl.load(
+        h_rows + cols * h_col, mask=in_rows & in_cols, other=0.0, eviction_policy="evict_last"
+    ).to(FLOAT)
+    row_mean = tl.load(
+        row_mean_ptr + cols * row_mean_col, mask=in_cols, other=0.0, eviction_policy="evict_last"
+    ).to(FLOAT)
+    rstd = tl.load(
+        rstd_ptr + cols * rstd_col, mask=in_cols, other=0.0, eviction_policy="evict_last"
+    ).to(FLOAT)
+    grad_weight = tl.sum(grad_y * ((h - row_mean) * rstd), axis=1, keep_dims=True)
+    grad_bias = tl.sum(grad_y, axis=1, keep_dims=True)
+    if NEEDS_GRAD_WEIGHT:
+        tl.store(
+            grad_weight_rows, narrow(grad_weight, grad_weight_ptr.dtype.element_ty), mask=in_rows
+        )
+    if NEEDS_GRAD_BIAS:
+        tl.store(grad_bias_rows, narrow(grad_bias, grad_bias_ptr.dtype.element_ty), mask=in_rows)
+
+
+@triton.jit
+def _add_layernorm_backward_bias_stage_1_loop(
+    h_ptr,
+    row_mean_ptr,
+    rstd_ptr,
+    grad_y_ptr,
+    grad_weight_ptr,
+    grad_bias_ptr,
+    N,
+    ROWS_1,
+    ROWS_2,
+    M,
+    grad_y_row_0,
+    grad_y_row_1,
+    grad_y_row_2,
+    grad_y_col,
+    h_row_0,
+    h_row_1,
+    h_row_2,
+    h_col,
+    row_mean_col,
+    rstd_col,
+    grad_weight_row_0,
+    grad_weight_row_1,
+    grad_weight_row_2,
+    grad_bias_row_0,
+    grad_bias_row_1,
+    grad_bias_row_2,
+    LANES: tl.constexpr,
+    VECTOR: tl.constexpr,
+    EVEN: tl.constexpr,
+    NEEDS_GRAD_WEIGHT: tl.constexpr,
+    NEEDS_GRAD_BIAS: tl.constexpr,
+    INT: tl.constexpr,
+    FLOAT: tl.constexpr,
+):
+    """A program goes over one row once, block by block."""
+    rows = tl.program_id(0).to(INT) + tl.arange(0, 1)[:, None]
+    lane = (tl.arange(0, LANES)[:, None] * VECTOR + tl.arange(0, VECTOR)[None, :]).to(INT)
+    row_2 = rows % ROWS_2
+    row_1 = rows // ROWS_2 % ROWS_1
+    row_0 = rows // ROWS_2 // ROWS_1
+    grad_y_rows = grad_y_ptr + row_0 * grad_y_row_0 + row_1 * grad_y_row_1 + row_2 * grad_y_row_2
+    h_rows = h_ptr + row_0 * h_row_0 + row_1 * h_row_1 + row_2 * h_row_2
+    grad_weight_rows = (
+        grad_weight_ptr
+        + row_0 * grad_weight_row_0
+        + row_1 * grad_weight_row_1
+        + row_2 * grad_weight_row_2
+    )
+    grad_bias_rows = (
+        grad_bias_ptr + row_0 * grad_bias_row_0 + row_1 * grad_bias_row_1 + row_2 * grad_bias_row_2
+    )
+
+    total = tl.full((LANES, 1), 0.0, FLOAT)
+    total_2 = tl.full((LANES, 1), 0.0, FLOAT)
+    for start in range(0, M, LANES * VECTOR):
+        cols = start + lane
+        in_cols = below(cols, M, EVEN)
+
+        grad_y = tl.load(grad_y_rows + cols * grad_y_col, mask=in_cols, other=0.0).to(FLOAT)
+        h = tl.load(h_rows + cols * h_col, mask=in_cols, other=0.0).to(FLOAT)
+        row_mean = tl.load(row_mean_ptr + cols * row_mean_col, mask=in_cols, other=0.0).to(FLOAT)
+        rstd = tl.load(rstd_ptr + cols * rstd_col, mask=in_cols, other=0.0).to(FLOAT)
+        total = total + tl.sum(grad_y * ((h - row_mean) * rstd), axis=1, keep_dims=True)
+        total_2 = total_2 + tl.sum(grad_y, axis=1, keep_dims=True)
+
+    grad_weight = tl.sum(total, axis=0, keep_dims=True)
+    grad_bias = tl.sum(total_2, axis=0, keep_dims=True)
+
+    if NEEDS_GRAD_WEIGHT:
+        tl.store(grad_weight_rows, narrow(grad_weight, grad_weight_ptr.dtype.element_ty))
+    if NEEDS_GRAD_BIAS:
+        tl.store(grad_bias_rows, narrow(grad_bias, grad_bias_ptr.dtype.element_ty))
+
+
+@triton.jit
+def _add_layernorm_backward_bias_stage_1_partial(
+    h_ptr,
+    row_mean_ptr,
+    rstd_ptr,
+    grad_y_ptr,
+    partial_total_ptr,
+    partial_total_2_ptr,
+    N,
+    ROWS_1,
+    ROWS_2,
+    M,
+    grad_y_row_0,
+    grad_y_row_1,
+    grad_y_row_2,
+    grad_y_col,
+    h_row_0,
+    h_row_1,
+    h_row_2,
+    h_col,
+    row_mean_col,
+    rstd_col,
+    LANES: tl.constexpr,
+    VECTOR: tl.constexpr,
+    EVEN: tl.constexpr,
+    SPLITS: tl.constexpr,
+    CHUNK: tl.constexpr,
+    INT: tl.constexpr,
+    FLOAT: tl.constexpr,
+):
+    """A program reduces one chunk of a row to its partial states."""
+    split = (tl.program_id(0) % SPLITS).to(INT)
+    rows = (tl.program_id(0) // SPLITS).to(INT) + tl.arange(0, 1)[:, None]
+    stop = tl.minimum((split + 1) * CHUNK, M)
+    lane = (tl.arange(0, LANES)[:, None] * VECTOR + tl.arange(0, VECTOR)[None, :]).to(INT)
+    row_2 = rows % ROWS_2
+    row_1 = rows // ROWS_2 % ROWS_1
+    row_0 = rows // ROWS_2 // ROWS_1
+    grad_y_rows = grad_y_ptr + row_0 * grad_y_row_0 + row_1 * grad_y_row_1 + row_2 * grad_y_row_2
+    h_rows = h_ptr + row_0 * h_row_0 + row_1 * h_row_1 + row_2 * h_row_2
+
+    total = tl.full((LANES, 1), 0.0, FLOAT)
+    total_2 = tl.full((LANES, 1), 0.0, FLOAT)
+    for start in range(split * CHUNK, stop, LANES * VECTOR):
+        cols = start + lane
+        in_cols = below(cols, stop, EVEN)
+
+        grad_y = tl.load(grad_y_rows + cols * grad_y_col, mask=in_cols, other=0.0).to(FLOAT)
+        h = tl.load(h_rows + cols * h_col, mask=in_cols, other=0.0).to(FLOAT)
+        row_mean = tl.load(row_mean_ptr + cols * row_mean_col, mask=in_cols, other=0.0).to(FLOAT)
+        rstd = tl.load(rstd_ptr + cols * rstd_col, mask=in_cols, other=0.0).to(FLOAT)
+        total = total + tl.sum(grad_y * ((h - row_mean) * rstd), axis=1, keep_dims=True)
+        total_2 = total_2 + tl.sum(grad_y, axis=1, keep_dims=True)
+
+    grad_weight = tl.sum(total, axis=0, keep_dims=True)
+    grad_bias = tl.sum(total_2, axis=0, keep_dims=True)
+    tl.store(partial_total_ptr + rows * SPLITS + split, grad_weight)
+    tl.store(partial_total_2_ptr + rows * SPLITS + split, grad_bias)
+
+
+@triton.jit
+def _add_layernorm_backward_bias_stage_1_finish(
+    partial_total_ptr,
+    partial_total_2_ptr,
+    grad_weight_ptr,
+    grad_bias_ptr,
+    N,
+    ROWS_1,
+    ROWS_2,
+    M,
+    grad_weight_row_0,
+    grad_weight_row_1,
+    grad_weight_row_2,
+    grad_bias_row_0,
+    grad_bias_row_1,
+    grad_bias_row_2,
+    SPLITS: tl.constexpr,
+    BLOCK_S: tl.constexpr,
+    NEEDS_GRAD_WEIGHT: tl.constexpr,
+    NEEDS_GRAD_BIAS: tl.constexpr,
+    INT: tl.constexpr,
+    FLOAT: tl.constexpr,
+):
+    """A program joins the partial states of a row."""
+    rows = tl.program_id(0).to(INT) + tl.arange(0, 1)[:, None]
+    row_2 = rows % ROWS_2
+    row_1 = rows // ROWS_2 % ROWS_1
+    row_0 = rows // ROWS_2 // ROWS_1
+    grad_weight_rows = (
+        grad_weight_ptr
+        + row_0 * grad_weight_row_0
+        + row_1 * grad_weight_row_1
+        + row_2 * grad_weight_row_2
+    )
+    grad_bias_rows = (
+        grad_bias_ptr + row_0 * grad_bias_row_0 + row_1 * grad_bias_row_1 + row_2 * grad_bias_row_2
+    )
+
+    splits = tl.arange(0, BLOCK_S)[:, None]
+    total = tl.load(partial_total_ptr + rows * SPLITS + splits, mask=splits < SPLITS, other=0.0)
+    total_2 = tl.load(partial_total_2_ptr + rows * SPLITS + splits, mask=splits < SPLITS, other=0.0)
+    grad_weight = tl.sum(total, axis=0, keep_dims=True)
+    grad_bias = tl.sum(total_2, axis=0, keep_dims=True)
+
+    if NEEDS_GRAD_WEIGHT:
+        tl.store(grad_weight_rows, narrow(grad_weight, grad_weight_ptr.dtype.element_ty))
+    if NEEDS_GRAD_BIAS:
+        tl.store(grad_bias_rows, narrow(grad_bias, grad_bias_ptr.dtype.element_ty))
+
+
+@triton.jit
+def _add_layernorm_backward_bias_stage_2_block(
+    weight_ptr,
+    h_ptr,
+    row_mean_ptr,
+    rstd_ptr,
+    grad_y_ptr,
+    grad_h_ptr,
+    grad_x_ptr,
+    M,
+    ROWS_1,
+    ROWS_2,
+    N,
+    grad_y_row_0,
+    grad_y_row_1,
+    grad_y_row_2,
+    grad_y_col,
+    weight_col,
+    h_row_0,
+    h_row_1,
+    h_row_2,
+    h_col,
+    row_mean_row_0,
+    row_mean_row_1,
+    row_mean_row_2,
+    rstd_row_0,
+    rstd_row_1,
+    rstd_row_2,
+    grad_h_row_0,
+    grad_h_row_1,
+    grad_h_row_2,
+    grad_h_col,
+    grad_x_row_0,
+    grad_x_row_1,
+    grad_x_row_2,
+    grad_x_col,
+    BLOCK_M: tl.constexpr,
+    BLOCK_N: tl.constexpr,
+    EVEN_M: tl.constexpr,
+    EVEN_N: tl.constexpr,
+    EARLY: tl.constexpr,
+    NEEDS_GRAD_X: tl.constexpr,
+    INT: tl.constexpr,
+    FLOAT: tl.constexpr,
+):
+    """A program holds BLOCK_M whole rows in registers."""
+    rows = tl.program_id(0).to(INT) * BLOCK_M + tl.arange(0, BLOCK_M)[:, None]
+    cols = tl.arange(0, BLOCK_N)[None, :].to(INT)
+    in_cols = below(cols, N, EVEN_N)
+    in_rows = below(rows, M, EVEN_M)
+    row_2 = rows % ROWS_2
+    row_1 = rows // ROWS_2 % ROWS_1
+    row_0 = rows // ROWS_2 // ROWS_1
+    grad_y_rows = grad_y_ptr + row_0 * grad_y_row_0 + row_1 * grad_y_row_1 + row_2 * grad_y_row_2
+    h_rows = h_ptr + row_0 * h_row_0 + row_1 * h_row_1 + row_2 * h_row_2
+    row_mean_rows = (
+        row_mean_ptr + row_0 * row_mean_row_0 + row_1 * row_mean_row_1 + row_2 * row_mean_row_2
+    )
+    rstd_rows = rstd_ptr + row_0 * rstd_row_0 + row_1 * rstd_row_1 + row_2 * rstd_row_2
+    grad_h_rows = grad_h_ptr + row_0 * grad_h_row_0 + row_1 * grad_h_row_1 + row_2 * grad_h_row_2
+    grad_x_rows = grad_x_ptr + row_0 * grad_x_row_0 + row_1 * grad_x_row_1 + row_2 * grad_x_row_2
+
+    grad_y = tl.load(
+        grad_y_rows + cols * grad_y_col,
+        mask=in_rows & in_cols,
+        other=0.0,
+        eviction_policy="evict_last",
+    ).to(FLOAT)
+    weight = tl.load(
+        weight_ptr + cols * weight_col, mask=in_cols, other=0.0, eviction_policy="evict_last"
+    ).to(FLOAT)
+    h = tl.load(
+        h_rows + cols * h_col, mask=in_rows & in_cols, other=0.0, eviction_policy="evict_last"
+    ).to(FLOAT)
+    row_mean = tl.load(row_mean_rows, mask=in_rows, other=0.0, eviction_policy="evict_last").to(
+        FLOAT
+    )
+    rstd = tl.load(rstd_rows, mask=in_rows, other=0.0, eviction_policy="evict_last").to(FLOAT)
+    if EARLY:
+        grad_h = tl.load(
+            grad_h_rows + cols * grad_h_col,
+            mask=in_rows & in_cols,
+            other=0.0,
+            eviction_policy="evict_last",
+        )
+    # y = (h - mean(h)) * rstd * weight
+    value = grad_y * weight
+    value_2 = h - row_mean
+    # rstd = rsqrt(variance(h) + eps)
+    grad_rstd = tl.sum(value * value_2, axis=1, keep_dims=True)
+    value_3 = value * rstd
+    row_sum = tl.sum(-value_3, axis=1, keep_dims=True)
+    if not EARLY:
+        grad_h = tl.load(
+            grad_h_rows + cols * grad_h_col,
+            mask=in_rows & in_cols,
+            other=0.0,
+            eviction_policy="evict_last",
+        )
+    grad_x = (
+        grad_h.to(FLOAT)
+        + 2.0 * (-0.5 * grad_rstd * (rstd * rstd * rstd)) / N * value_2
+        + value_3
+        + row_sum / N
+    )
+    if NEEDS_GRAD_X:
+        tl.store(
+            grad_x_rows + cols * grad_x_col,
+            narrow(grad_x, grad_x_ptr.dtype.element_ty),
+            mask=in_rows & in_cols,
+        )
+
+
+@triton.jit
+def _add_layernorm_backward_bias_stage_2_loop(
+    weight_ptr,
+    h_ptr,
+    row_mean_ptr,
+    rstd_ptr,
+    grad_y_ptr,
+    grad_h_ptr,
+    grad_x_ptr,
+    M,
+    ROWS_1,
+    ROWS_2,
+    N,
+    row_mean_row_0,
+    row_mean_row_1,
+    row_mean_row_2,
+    rstd_row_0,
+    rstd_row_1,
+    rstd_row_2,
+    grad_y_row_0,
+    grad_y_row_1,
+    grad_y_row_2,
+    grad_y_col,
+    weight_col,
+    h_row_0,
+    h_row_1,
+    h_row_2,
+    h_col,
+    grad_h_row_0,
+    grad_h_row_1,
+    grad_h_row_2,
+    grad_h_col,
+    grad_x_row_0,
+    grad_x_row_1,
+    grad_x_row_2,
+    grad_x_col,
+    LANES: tl.constexpr,
+    VECTOR: tl.constexpr,
+    EVEN: tl.constexpr,
+    NEEDS_GRAD_X: tl.constexpr,
+    INT: tl.constexpr,
+    FLOAT: tl.constexpr,
+):
+    """A program goes over one row twice, block by block."""
+    rows = tl.program_id(0).to(INT) + tl.arange(0, 1)[:, None]
+    lane = (tl.arange(0, LANES)[:, None] * VECTOR + tl.arange(0, VECTOR)[None, :]).to(INT)
+    row_2 = rows % ROWS_2
+    row_1 = rows // ROWS_2 % ROWS_1
+    row_0 = rows // ROWS_2 // ROWS_1
+    row_mean_rows = (
+        row_mean_ptr + row_0 * row_mean_row_0 + row_1 * row_mean_row_1 + row_2 * row_mean_row_2
+    )
+    rstd_rows = rstd_ptr + row_0 * rstd_row_0 + row_1 * rstd_row_1 + row_2 * rstd_row_2
+    grad_y_rows = grad_y_ptr + row_0 * grad_y_row_0 + row_1 * grad_y_row_1 + row_2 * grad_y_row_2
+    h_rows = h_ptr + row_0 * h_row_0 + row_1 * h_row_1 + row_2 * h_row_2
+    grad_h_rows = grad_h_ptr + row_0 * grad_h_row_0 + row_1 * grad_h_row_1 + row_2 * grad_h_row_2
+    grad_x_rows = grad_x_ptr + row_0 * grad_x_row_0 + row_1 * grad_x_row_1 + row_2 * grad_x_row_2
+
+    row_mean = tl.load(row_mean_rows).to(FLOAT)
+    rstd = tl.load(rstd_rows).to(FLOAT)
+
+    total = tl.full((LANES, 1), 0.0, FLOAT)
+    total_2 = tl.full((LANES, 1), 0.0, FLOAT)
+    for start in range(0, N, LANES * VECTOR):
+        cols = start + lane
+        in_cols = below(cols, N, EVEN)
+
+        grad_y = tl.load(
+            grad_y_rows + cols * grad_y_col, mask=in_cols, other=0.0, eviction_policy="evict_last"
+        ).to(FLOAT)
+        weight = tl.load(
+            weight_ptr + cols * weight_col, mask=in_cols, other=0.0, eviction_policy="evict_last"
+        ).to(FLOAT)
+        # y = (h - mean(h)) * rstd * weight
+        value = grad_y * weight
+        h = tl.load(
+            h_rows + cols * h_col, mask=in_cols, other=0.0, eviction_policy="evict_last"
+        ).to(FLOAT)
+        # rstd = rsqrt(variance(h) + eps)
+        total = total + tl.sum(value * (h - row_mean), axis=1, keep_dims=True)
+        total_2 = total_2 + tl.sum(-(value * rstd), axis=1, keep_dims=True)
+
+    grad_rstd = tl.sum(total, axis=0, keep_dims=True)
+    row_sum = tl.sum(total_2, axis=0, keep_dims=True)
+
+    value = 2.0 * (-0.5 * grad_rstd * (rstd * rstd * rstd)) / N
+    value_2 = row_sum / N
+
+    for start in range(0, N, LANES * VECTOR):
+        cols = start + lane
+        in_cols = below(cols, N, EVEN)
+
+        grad_h = tl.load(
+            grad_h_rows + cols * grad_h_col, mask=in_cols, other=0.0, eviction_policy="evict_first"
+        ).to(FLOAT)
+        h = tl.load(
+            h_rows + cols * h_col, mask=in_cols, other=0.0, eviction_policy="evict_first"
+        ).to(FLOAT)
+        grad_y = tl.load(
+            grad_y_rows + cols * grad_y_col, mask=in_cols, other=0.0, eviction_policy="evict_first"
+        ).to(FLOAT)
+        weight = tl.load(
+            weight_ptr + cols * weight_col, mask=in_cols, other=0.0, eviction_policy="evict_last"
+        ).to(FLOAT)
+        grad_x = grad_h + value * (h - row_mean) + grad_y * weight * rstd + value_2
+        if NEEDS_GRAD_X:
+            tl.store(
+                grad_x_rows + cols * grad_x_col,
+                narrow(grad_x, grad_x_ptr.dtype.element_ty),
+                mask=in_cols,
+                cache_modifier=".cs",
+            )
+
+
+@triton.jit
+def _add_layernorm_backward_bias_stage_2_partial(
+    weight_ptr,
+    h_ptr,
+    row_mean_ptr,
+    rstd_ptr,
+    grad_y_ptr,
+    partial_total_ptr,
+    partial_total_2_ptr,
+    M,
+    ROWS_1,
+    ROWS_2,
+    N,
+    row_mean_row_0,
+    row_mean_row_1,
+    row_mean_row_2,
+    rstd_row_0,
+    rstd_row_1,
+    rstd_row_2,
+    grad_y_row_0,
+    grad_y_row_1,
+    grad_y_row_2,
+    grad_y_col,
+    weight_col,
+    h_row_0,
+    h_row_1,
+    h_row_2,
+    h_col,
+    LANES: tl.constexpr,
+    VECTOR: tl.constexpr,
+    EVEN: tl.constexpr,
+    SPLITS: tl.constexpr,
+    CHUNK: tl.constexpr,
+    INT: tl.constexpr,
+    FLOAT: tl.constexpr,
+):
+    """A program reduces one chunk of a row to its partial states."""
+    split = (tl.program_id(0) % SPLITS).to(INT)
+    rows = (tl.program_id(0) // SPLITS).to(INT) + tl.arange(0, 1)[:, None]
+    stop = tl.minimum((split + 1) * CHUNK, N)
+    lane = (tl.arange(0, LANES)[:, None] * VECTOR + tl.arange(0, VECTOR)[None, :]).to(INT)
+    row_2 = rows % ROWS_2
+    row_1 = rows // ROWS_2 % ROWS_1
+    row_0 = rows // ROWS_2 // ROWS_1
+    row_mean_rows = (
+        row_mean_ptr + row_0 * row_mean_row_0 + row_1 * row_mean_row_1 + row_2 * row_mean_row_2
+    )
+    rstd_rows = rstd_ptr + row_0 * rstd_row_0 + row_1 * rstd_row_1 + row_2 * rstd_row_2
+    grad_y_rows = grad_y_ptr + row_0 * grad_y_row_0 + row_1 * grad_y_row_1 + row_2 * grad_y_row_2
+    h_rows = h_ptr + row_0 * h_row_0 + row_1 * h_row_1 + row_2 * h_row_2
+
+    row_mean = tl.load(row_mean_rows).to(FLOAT)
+    rstd = tl.load(rstd_rows).to(FLOAT)
+
+    total = tl.full((LANES, 1), 0.0, FLOAT)
+    total_2 = tl.full((LANES, 1), 0.0, FLOAT)
+    for start in range(split * CHUNK, stop, LANES * VECTOR):
+        cols = start + lane
+        in_cols = below(cols, stop, EVEN)
+
+        grad_y = tl.load(grad_y_rows + cols * grad_y_col, mask=in_cols, other=0.0).to(FLOAT)
+        weight = tl.load(weight_ptr + cols * weight_col, mask=in_cols, other=0.0).to(FLOAT)
+        # y = (h - mean(h)) * rstd * weight
+        value = grad_y * weight
+        h = tl.load(h_rows + cols * h_col, mask=in_cols, other=0.0).to(FLOAT)
+        # rstd = rsqrt(variance(h) + eps)
+        total = total + tl.sum(value * (h - row_mean), axis=1, keep_dims=True)
+        total_2 = total_2 + tl.sum(-(value * rstd), axis=1, keep_dims=True)
+
+    grad_rstd = tl.sum(total, axis=0, keep_dims=True)
+    row_sum = tl.sum(total_2, axis=0, keep_dims=True)
+    tl.store(partial_total_ptr + rows * SPLITS + split, grad_rstd)
+    tl.store(partial_total_2_ptr + rows * SPLITS + split, row_sum)
+
+
+@triton.jit
+def _add_layernorm_backward_bias_stage_2_finish(
+    partial_total_ptr,
+    partial_total_2_ptr,
+    weight_ptr,
+    h_ptr,
+    row_mean_ptr,
+    rstd_ptr,
+    grad_y_ptr,
+    grad_h_ptr,
+    grad_x_ptr,
+    M,
+    ROWS_1,
+    ROWS_2,
+    N,
+    row_mean_row_0,
+    row_mean_row_1,
+    row_mean_row_2,
+    rstd_row_0,
+    rstd_row_1,
+    rstd_row_2,
+    grad_h_row_0,
+    grad_h_row_1,
+    grad_h_row_2,
+    grad_h_col,
+    h_row_0,
+    h_row_1,
+    h_row_2,
+    h_col,
+    grad_y_row_0,
+    grad_y_row_1,
+    grad_y_row_2,
+    grad_y_col,
+    weight_col,
+    grad_x_row_0,
+    grad_x_row_1,
+    grad_x_row_2,
+    grad_x_col,
+    LANES: tl.constexpr,
+    VECTOR: tl.constexpr,
+    EVEN: tl.constexpr,
+    SPLITS: tl.constexpr,
+    CHUNK: tl.constexpr,
+    BLOCK_S: tl.constexpr,
+    NEEDS_GRAD_X: tl.constexpr,
+    INT: tl.constexpr,
+    FLOAT: tl.constexpr,
+):
+    """A program joins the partial states of a row, then goes over one chunk of it."""
+    split = (tl.program_id(0) % SPLITS).to(INT)
+    rows = (tl.program_id(0) // SPLITS).to(INT) + tl.arange(0, 1)[:, None]
+    stop = tl.minimum((split + 1) * CHUNK, N)
+    lane = (tl.arange(0, LANES)[:, None] * VECTOR + tl.arange(0, VECTOR)[None, :]).to(INT)
+    row_2 = rows % ROWS_2
+    row_1 = rows // ROWS_2 % ROWS_1
+    row_0 = rows // ROWS_2 // ROWS_1
+    row_mean_rows = (
+        row_mean_ptr + row_0 * row_mean_row_0 + row_1 * row_mean_row_1 + row_2 * row_mean_row_2
+    )
+    rstd_rows = rstd_ptr + row_0 * rstd_row_0 + row_1 * rstd_row_1 + row_2 * rstd_row_2
+    grad_h_rows = grad_h_ptr + row_0 * grad_h_row_0 + row_1 * grad_h_row_1 + row_2 * grad_h_row_2
+    h_rows = h_ptr + row_0 * h_row_0 + row_1 * h_row_1 + row_2 * h_row_2
+    grad_y_rows = grad_y_ptr + row_0 * grad_y_row_0 + row_1 * grad_y_row_1 + row_2 * grad_y_row_2
+    grad_x_rows = grad_x_ptr + row_0 * grad_x_row_0 + row_1 * grad_x_row_1 + row_2 * grad_x_row_2
+
+    splits = tl.arange(0, BLOCK_S)[:, None]
+    total = tl.load(partial_total_ptr + rows * SPLITS + splits, mask=splits < SPLITS, other=0.0)
+    total_2 = tl.load(partial_total_2_ptr + rows * SPLITS + splits, mask=splits < SPLITS, other=0.0)
+    grad_rstd = tl.sum(total, axis=0, keep_dims=True)
+    row_sum = tl.sum(total_2, axis=0, keep_dims=True)
+    row_mean = tl.load(row_mean_rows).to(FLOAT)
+    rstd = tl.load(rstd_rows).to(FLOAT)
+    # rstd = rsqrt(variance(h) + eps)
+    value = 2.0 * (-0.5 * grad_rstd * (rstd * rstd * rstd)) / N
+    # y = (h - mean(h)) * rstd * weight
+    value_2 = row_sum / N
+
+    for start in range(split * CHUNK, stop, LANES * VECTOR):
+        cols = start + lane
+        in_cols = below(cols, stop, EVEN)
+
+        grad_h = tl.load(grad_h_rows + cols * grad_h_col, mask=in_cols, other=0.0).to(FLOAT)
+        h = tl.load(h_rows + cols * h_col, mask=in_cols, other=0.0).to(FLOAT)
+        grad_y = tl.load(grad_y_rows + cols * grad_y_col, mask=in_cols, other=0.0).to(FLOAT)
+        weight = tl.load(weight_ptr + cols * weight_col, mask=in_cols, other=0.0).to(FLOAT)
+        grad_x = grad_h + value * (h - row_mean) + grad_y * weight * rstd + value_2
+        if NEEDS_GRAD_X:
+            tl.store(
+                grad_x_rows + cols * grad_x_col,
+                narrow(grad_x, grad_x_ptr.dtype.element_ty),
+                mask=in_cols,
+                cache_modifier=".cs",
+            )
 
 
 def _plan(call: Call) -> Launch:
@@ -1013,6 +2445,8 @@ def _plan(call: Call) -> Launch:
                     "weight",
                     "y",
                     "h",
+                    "row_mean",
+                    "rstd",
                 ),
                 integers=(
                     rows.total,
@@ -1027,6 +2461,8 @@ def _plan(call: Call) -> Launch:
                     cols.strides("y")[0],
                     *rows.strides("h"),
                     cols.strides("h")[0],
+                    *rows.strides("row_mean"),
+                    *rows.strides("rstd"),
                 ),
                 params=("eps",),
                 constants={
@@ -1036,6 +2472,8 @@ def _plan(call: Call) -> Launch:
                     "SPLITS": splits,
                     "CHUNK": chunk,
                     "BLOCK_S": next_power_of_2(splits),
+                    "NEEDS_ROW_MEAN": call.needs("row_mean"),
+                    "NEEDS_RSTD": call.needs("rstd"),
                 },
                 config=config,
             ),
@@ -1053,7 +2491,7 @@ def _plan(call: Call) -> Launch:
             Step(
                 _add_layernorm_block,
                 grid=(cdiv(rows.total, block_m),),
-                tensors=("x", "residual", "weight", "y", "h"),
+                tensors=("x", "residual", "weight", "y", "h", "row_mean", "rstd"),
                 integers=(
                     rows.total,
                     *rows.sizes[1:],
@@ -1067,6 +2505,8 @@ def _plan(call: Call) -> Launch:
                     cols.strides("y")[0],
                     *rows.strides("h"),
                     cols.strides("h")[0],
+                    *rows.strides("row_mean"),
+                    *rows.strides("rstd"),
                 ),
                 params=("eps",),
                 constants={
@@ -1075,6 +2515,8 @@ def _plan(call: Call) -> Launch:
                     "EVEN_M": rows.total % block_m == 0,
                     "EVEN_N": columns == width,
                     "EARLY": width <= 4096,
+                    "NEEDS_ROW_MEAN": call.needs("row_mean"),
+                    "NEEDS_RSTD": call.needs("rstd"),
                 },
                 config=config,
             )
@@ -1087,7 +2529,7 @@ def _plan(call: Call) -> Launch:
         Step(
             _add_layernorm_loop,
             grid=(rows.total,),
-            tensors=("x", "residual", "weight", "y", "h"),
+            tensors=("x", "residual", "weight", "y", "h", "row_mean", "rstd"),
             integers=(
                 rows.total,
                 *rows.sizes[1:],
@@ -1101,11 +2543,357 @@ def _plan(call: Call) -> Launch:
                 cols.strides("y")[0],
                 *rows.strides("h"),
                 cols.strides("h")[0],
+                *rows.strides("row_mean"),
+                *rows.strides("rstd"),
             ),
             params=("eps",),
-            constants={"LANES": config["TILE"] // vector, "VECTOR": vector, "EVEN": even},
+            constants={
+                "LANES": config["TILE"] // vector,
+                "VECTOR": vector,
+                "EVEN": even,
+                "NEEDS_ROW_MEAN": call.needs("row_mean"),
+                "NEEDS_RSTD": call.needs("rstd"),
+            },
             config=config,
         )
+    )
+
+
+def _plan_backward_stage_1(call: Call) -> Launch:
+    """Kernel, config and grid for one set of shapes, strides and dtypes."""
+    call = call.among("weight", "h", "row_mean", "rstd", "grad_y", "grad_weight")
+    rows = call.axes(("N",), limit=3, spare_last=True)
+    cols = call.axes(("M",), limit=1)
+    columns = cols.total
+    width = next_power_of_2(columns)
+
+    def block_time(config: Config) -> float:
+        work = Work(reads=2, writes=0, flops=4, joins=1, held=2, held_wide=4)
+        return block_cost(config, call.target, work, call.element_size, rows.total, width)
+
+    block = least(call, BACKWARD_BLOCK_CONFIGS, block_time)
+
+    def loop_time(config: Config) -> float:
+        work = Work(reads=2, writes=0, flops=4.25, joins=1, held=1.275, held_wide=2.55)
+        return loop_cost(config, call.target, work, call.element_size, rows.total, columns)
+
+    loop = least(call, BACKWARD_LOOP_CONFIGS, loop_time)
+
+    def split_time(config: Config) -> float:
+        work = Work(reads=2, writes=0, flops=4.25, joins=2, held=1.275, held_wide=2.55)
+        return split_cost(config, call.target, work, call.element_size, rows.total, columns)
+
+    split = least(call, BACKWARD_LOOP_CONFIGS, split_time)
+
+    if call.takes("split", split < min(block, loop)):
+        config = call.choose(BACKWARD_LOOP_CONFIGS, split_time)
+        splits, chunk = split_row(call.target, rows.total, columns, config["TILE"])
+        vector = max(1, 16 // call.element_size)
+        even = columns > 0 and columns % config["TILE"] == 0
+        return Launch(
+            Step(
+                _add_layernorm_backward_stage_1_partial,
+                grid=(rows.total * splits,),
+                tensors=("h", "row_mean", "rstd", "grad_y", "partial_total"),
+                integers=(
+                    rows.total,
+                    *rows.sizes[1:],
+                    cols.total,
+                    *rows.strides("grad_y"),
+                    cols.strides("grad_y")[0],
+                    *rows.strides("h"),
+                    cols.strides("h")[0],
+                    cols.strides("row_mean")[0],
+                    cols.strides("rstd")[0],
+                ),
+                constants={
+                    "LANES": config["TILE"] // vector,
+                    "VECTOR": vector,
+                    "EVEN": even,
+                    "SPLITS": splits,
+                    "CHUNK": chunk,
+                },
+                config=config,
+            ),
+            Step(
+                _add_layernorm_backward_stage_1_finish,
+                grid=(rows.total,),
+                tensors=("partial_total", "grad_weight"),
+                integers=(rows.total, *rows.sizes[1:], cols.total, *rows.strides("grad_weight")),
+                constants={
+                    "SPLITS": splits,
+                    "BLOCK_S": next_power_of_2(splits),
+                    "NEEDS_GRAD_WEIGHT": call.needs("grad_weight"),
+                },
+                config=config,
+            ),
+            workspaces={
+                "partial_total": ((rows.total, splits), call.float),
+            },
+        )
+
+    if call.takes("block", block <= loop):
+        config = call.choose(BACKWARD_BLOCK_CONFIGS, block_time)
+        block_m = max(1, min(config["TILE"] // width, next_power_of_2(rows.total)))
+        return Launch(
+            Step(
+                _add_layernorm_backward_stage_1_block,
+                grid=(cdiv(rows.total, block_m),),
+                tensors=("h", "row_mean", "rstd", "grad_y", "grad_weight"),
+                integers=(
+                    rows.total,
+                    *rows.sizes[1:],
+                    cols.total,
+                    *rows.strides("grad_y"),
+                    cols.strides("grad_y")[0],
+                    *rows.strides("h"),
+                    cols.strides("h")[0],
+                    cols.strides("row_mean")[0],
+                    cols.strides("rstd")[0],
+                    *rows.strides("grad_weight"),
+                ),
+                constants={
+                    "BLOCK_M": block_m,
+                    "BLOCK_N": width,
+                    "EVEN_M": rows.total % block_m == 0,
+                    "EVEN_N": columns == width,
+                    "NEEDS_GRAD_WEIGHT": call.needs("grad_weight"),
+                },
+                config=config,
+            )
+        )
+
+    config = call.choose(BACKWARD_LOOP_CONFIGS, loop_time)
+    vector = max(1, 16 // call.element_size)
+    even = columns > 0 and columns % config["TILE"] == 0
+    return Launch(
+        Step(
+            _add_layernorm_backward_stage_1_loop,
+            grid=(rows.total,),
+            tensors=("h", "row_mean", "rstd", "grad_y", "grad_weight"),
+            integers=(
+                rows.total,
+                *rows.sizes[1:],
+                cols.total,
+                *rows.strides("grad_y"),
+                cols.strides("grad_y")[0],
+                *rows.strides("h"),
+                cols.strides("h")[0],
+                cols.strides("row_mean")[0],
+                cols.strides("rstd")[0],
+                *rows.strides("grad_weight"),
+            ),
+            constants={
+                "LANES": config["TILE"] // vector,
+                "VECTOR": vector,
+                "EVEN": even,
+                "NEEDS_GRAD_WEIGHT": call.needs("grad_weight"),
+            },
+            config=config,
+        )
+    )
+
+
+def _plan_backward_stage_2(call: Call) -> Launch:
+    """Kernel, config and grid for one set of shapes, strides and dtypes."""
+    call = call.among("weight", "h", "row_mean", "rstd", "grad_y", "grad_h", "grad_x")
+    rows = call.axes(("M",), limit=3, spare_last=True)
+    cols = call.axes(("N",), limit=1)
+    columns = cols.total
+    width = next_power_of_2(columns)
+
+    def block_time(config: Config) -> float:
+        work = Work(reads=3, writes=1, flops=11, joins=2, held=2.5, held_wide=3)
+        return block_cost(config, call.target, work, call.element_size, rows.total, width)
+
+    block = least(call, BACKWARD_BLOCK_CONFIGS, block_time)
+
+    def loop_time(config: Config) -> float:
+        work = Work(
+            reads=3, writes=1, flops=14.5, rereads=2, joins=2, passes=2, held=1.2, held_wide=2.4
+        )
+        return loop_cost(config, call.target, work, call.element_size, rows.total, columns)
+
+    loop = least(call, BACKWARD_LOOP_CONFIGS, loop_time)
+
+    def split_time(config: Config) -> float:
+        work = Work(
+            reads=3,
+            writes=1,
+            flops=15.125,
+            special=0.25,
+            rereads=2,
+            joins=2,
+            passes=2,
+            held=1.2,
+            held_wide=2.4,
+        )
+        return split_cost(config, call.target, work, call.element_size, rows.total, columns)
+
+    split = least(call, BACKWARD_LOOP_CONFIGS, split_time)
+
+    if call.takes("split", split < min(block, loop)):
+        config = call.choose(BACKWARD_LOOP_CONFIGS, split_time)
+        splits, chunk = split_row(call.target, rows.total, columns, config["TILE"])
+        vector = max(1, 16 // call.element_size)
+        even = columns > 0 and columns % config["TILE"] == 0
+        return Launch(
+            Step(
+                _add_layernorm_backward_stage_2_partial,
+                grid=(rows.total * splits,),
+                tensors=(
+                    "weight",
+                    "h",
+                    "row_mean",
+                    "rstd",
+                    "grad_y",
+                    "partial_total",
+                    "partial_total_2",
+                ),
+                integers=(
+                    rows.total,
+                    *rows.sizes[1:],
+                    cols.total,
+                    *rows.strides("row_mean"),
+                    *rows.strides("rstd"),
+                    *rows.strides("grad_y"),
+                    cols.strides("grad_y")[0],
+                    cols.strides("weight")[0],
+                    *rows.strides("h"),
+                    cols.strides("h")[0],
+                ),
+                constants={
+                    "LANES": config["TILE"] // vector,
+                    "VECTOR": vector,
+                    "EVEN": even,
+                    "SPLITS": splits,
+                    "CHUNK": chunk,
+                },
+                config=config,
+            ),
+            Step(
+                _add_layernorm_backward_stage_2_finish,
+                grid=(rows.total * splits,),
+                tensors=(
+                    "partial_total",
+                    "partial_total_2",
+                    "weight",
+                    "h",
+                    "row_mean",
+                    "rstd",
+                    "grad_y",
+                    "grad_h",
+                    "grad_x",
+                ),
+                integers=(
+                    rows.total,
+                    *rows.sizes[1:],
+                    cols.total,
+                    *rows.strides("row_mean"),
+                    *rows.strides("rstd"),
+                    *rows.strides("grad_h"),
+                    cols.strides("grad_h")[0],
+                    *rows.strides("h"),
+                    cols.strides("h")[0],
+                    *rows.strides("grad_y"),
+                    cols.strides("grad_y")[0],
+                    cols.strides("weight")[0],
+                    *rows.strides("grad_x"),
+                    cols.strides("grad_x")[0],
+                ),
+                constants={
+                    "LANES": config["TILE"] // vector,
+                    "VECTOR": vector,
+                    "EVEN": even,
+                    "SPLITS": splits,
+                    "CHUNK": chunk,
+                    "BLOCK_S": next_power_of_2(splits),
+                    "NEEDS_GRAD_X": call.needs("grad_x"),
+                },
+                config=config,
+            ),
+            workspaces={
+                "partial_total": ((rows.total, splits), call.float),
+                "partial_total_2": ((rows.total, splits), call.float),
+            },
+        )
+
+    if call.takes("block", block <= loop):
+        config = call.choose(BACKWARD_BLOCK_CONFIGS, block_time)
+        block_m = max(1, min(config["TILE"] // width, next_power_of_2(rows.total)))
+        return Launch(
+            Step(
+                _add_layernorm_backward_stage_2_block,
+                grid=(cdiv(rows.total, block_m),),
+                tensors=("weight", "h", "row_mean", "rstd", "grad_y", "grad_h", "grad_x"),
+                integers=(
+                    rows.total,
+                    *rows.sizes[1:],
+                    cols.total,
+                    *rows.strides("grad_y"),
+                    cols.strides("grad_y")[0],
+                    cols.strides("weight")[0],
+                    *rows.strides("h"),
+                    cols.strides("h")[0],
+                    *rows.strides("row_mean"),
+                    *rows.strides("rstd"),
+                    *rows.strides("grad_h"),
+                    cols.strides("grad_h")[0],
+                    *rows.strides("grad_x"),
+                    cols.strides("grad_x")[0],
+                ),
+                constants={
+                    "BLOCK_M": block_m,
+                    "BLOCK_N": width,
+                    "EVEN_M": rows.total % block_m == 0,
+                    "EVEN_N": columns == width,
+                    "EARLY": width <= 4096,
+                    "NEEDS_GRAD_X": call.needs("grad_x"),
+                },
+                config=config,
+            )
+        )
+
+    config = call.choose(BACKWARD_LOOP_CONFIGS, loop_time)
+    vector = max(1, 16 // call.element_size)
+    even = columns > 0 and columns % config["TILE"] == 0
+    return Launch(
+        Step(
+            _add_layernorm_backward_stage_2_loop,
+            grid=(rows.total,),
+            tensors=("weight", "h", "row_mean", "rstd", "grad_y", "grad_h", "grad_x"),
+            integers=(
+                rows.total,
+                *rows.sizes[1:],
+                cols.total,
+                *rows.strides("row_mean"),
+                *rows.strides("rstd"),
+                *rows.strides("grad_y"),
+                cols.strides("grad_y")[0],
+                cols.strides("weight")[0],
+                *rows.strides("h"),
+                cols.strides("h")[0],
+                *rows.strides("grad_h"),
+                cols.strides("grad_h")[0],
+                *rows.strides("grad_x"),
+                cols.strides("grad_x")[0],
+            ),
+            constants={
+                "LANES": config["TILE"] // vector,
+                "VECTOR": vector,
+                "EVEN": even,
+                "NEEDS_GRAD_X": call.needs("grad_x"),
+            },
+            config=config,
+        )
+    )
+
+
+def _plan_backward(call: Call) -> Launch:
+    """Stage after stage;  in memory between them."""
+    return in_stages(
+        _plan_backward_stage_1(call) if call.needs("grad_weight") else None,
+        _plan_backward_stage_2(call) if call.needs("grad_x") else None,
     )
 
 
@@ -1179,6 +2967,8 @@ def _plan_bias(call: Call) -> Launch:
                     "bias",
                     "y",
                     "h",
+                    "row_mean",
+                    "rstd",
                 ),
                 integers=(
                     rows.total,
@@ -1194,6 +2984,8 @@ def _plan_bias(call: Call) -> Launch:
                     cols.strides("y")[0],
                     *rows.strides("h"),
                     cols.strides("h")[0],
+                    *rows.strides("row_mean"),
+                    *rows.strides("rstd"),
                 ),
                 params=("eps",),
                 constants={
@@ -1203,6 +2995,8 @@ def _plan_bias(call: Call) -> Launch:
                     "SPLITS": splits,
                     "CHUNK": chunk,
                     "BLOCK_S": next_power_of_2(splits),
+                    "NEEDS_ROW_MEAN": call.needs("row_mean"),
+                    "NEEDS_RSTD": call.needs("rstd"),
                 },
                 config=config,
             ),
@@ -1220,7 +3014,7 @@ def _plan_bias(call: Call) -> Launch:
             Step(
                 _add_layernorm_bias_block,
                 grid=(cdiv(rows.total, block_m),),
-                tensors=("x", "residual", "weight", "bias", "y", "h"),
+                tensors=("x", "residual", "weight", "bias", "y", "h", "row_mean", "rstd"),
                 integers=(
                     rows.total,
                     *rows.sizes[1:],
@@ -1235,6 +3029,8 @@ def _plan_bias(call: Call) -> Launch:
                     cols.strides("y")[0],
                     *rows.strides("h"),
                     cols.strides("h")[0],
+                    *rows.strides("row_mean"),
+                    *rows.strides("rstd"),
                 ),
                 params=("eps",),
                 constants={
@@ -1243,6 +3039,8 @@ def _plan_bias(call: Call) -> Launch:
                     "EVEN_M": rows.total % block_m == 0,
                     "EVEN_N": columns == width,
                     "EARLY": width <= 4096,
+                    "NEEDS_ROW_MEAN": call.needs("row_mean"),
+                    "NEEDS_RSTD": call.needs("rstd"),
                 },
                 config=config,
             )
@@ -1255,7 +3053,7 @@ def _plan_bias(call: Call) -> Launch:
         Step(
             _add_layernorm_bias_loop,
             grid=(rows.total,),
-            tensors=("x", "residual", "weight", "bias", "y", "h"),
+            tensors=("x", "residual", "weight", "bias", "y", "h", "row_mean", "rstd"),
             integers=(
                 rows.total,
                 *rows.sizes[1:],
@@ -1270,11 +3068,371 @@ def _plan_bias(call: Call) -> Launch:
                 cols.strides("y")[0],
                 *rows.strides("h"),
                 cols.strides("h")[0],
+                *rows.strides("row_mean"),
+                *rows.strides("rstd"),
             ),
             params=("eps",),
-            constants={"LANES": config["TILE"] // vector, "VECTOR": vector, "EVEN": even},
+            constants={
+                "LANES": config["TILE"] // vector,
+                "VECTOR": vector,
+                "EVEN": even,
+                "NEEDS_ROW_MEAN": call.needs("row_mean"),
+                "NEEDS_RSTD": call.needs("rstd"),
+            },
             config=config,
         )
+    )
+
+
+def _plan_backward_bias_stage_1(call: Call) -> Launch:
+    """Kernel, config and grid for one set of shapes, strides and dtypes."""
+    call = call.among(
+        "weight", "bias", "h", "row_mean", "rstd", "grad_y", "grad_weight", "grad_bias"
+    )
+    rows = call.axes(("N",), limit=3, spare_last=True)
+    cols = call.axes(("M",), limit=1)
+    columns = cols.total
+    width = next_power_of_2(columns)
+
+    def block_time(config: Config) -> float:
+        work = Work(reads=2, writes=0, flops=5, joins=2, held=2, held_wide=4)
+        return block_cost(config, call.target, work, call.element_size, rows.total, width)
+
+    block = least(call, BACKWARD_BLOCK_CONFIGS, block_time)
+
+    def loop_time(config: Config) -> float:
+        work = Work(reads=2, writes=0, flops=5.5, joins=2, held=1.35, held_wide=2.7)
+        return loop_cost(config, call.target, work, call.element_size, rows.total, columns)
+
+    loop = least(call, BACKWARD_LOOP_CONFIGS, loop_time)
+
+    def split_time(config: Config) -> float:
+        work = Work(reads=2, writes=0, flops=5.5, joins=4, held=1.35, held_wide=2.7)
+        return split_cost(config, call.target, work, call.element_size, rows.total, columns)
+
+    split = least(call, BACKWARD_LOOP_CONFIGS, split_time)
+
+    if call.takes("split", split < min(block, loop)):
+        config = call.choose(BACKWARD_LOOP_CONFIGS, split_time)
+        splits, chunk = split_row(call.target, rows.total, columns, config["TILE"])
+        vector = max(1, 16 // call.element_size)
+        even = columns > 0 and columns % config["TILE"] == 0
+        return Launch(
+            Step(
+                _add_layernorm_backward_bias_stage_1_partial,
+                grid=(rows.total * splits,),
+                tensors=("h", "row_mean", "rstd", "grad_y", "partial_total", "partial_total_2"),
+                integers=(
+                    rows.total,
+                    *rows.sizes[1:],
+                    cols.total,
+                    *rows.strides("grad_y"),
+                    cols.strides("grad_y")[0],
+                    *rows.strides("h"),
+                    cols.strides("h")[0],
+                    cols.strides("row_mean")[0],
+                    cols.strides("rstd")[0],
+                ),
+                constants={
+                    "LANES": config["TILE"] // vector,
+                    "VECTOR": vector,
+                    "EVEN": even,
+                    "SPLITS": splits,
+                    "CHUNK": chunk,
+                },
+                config=config,
+            ),
+            Step(
+                _add_layernorm_backward_bias_stage_1_finish,
+                grid=(rows.total,),
+                tensors=("partial_total", "partial_total_2", "grad_weight", "grad_bias"),
+                integers=(
+                    rows.total,
+                    *rows.sizes[1:],
+                    cols.total,
+                    *rows.strides("grad_weight"),
+                    *rows.strides("grad_bias"),
+                ),
+                constants={
+                    "SPLITS": splits,
+                    "BLOCK_S": next_power_of_2(splits),
+                    "NEEDS_GRAD_WEIGHT": call.needs("grad_weight"),
+                    "NEEDS_GRAD_BIAS": call.needs("grad_bias"),
+                },
+                config=config,
+            ),
+            workspaces={
+                "partial_total": ((rows.total, splits), call.float),
+                "partial_total_2": ((rows.total, splits), call.float),
+            },
+        )
+
+    if call.takes("block", block <= loop):
+        config = call.choose(BACKWARD_BLOCK_CONFIGS, block_time)
+        block_m = max(1, min(config["TILE"] // width, next_power_of_2(rows.total)))
+        return Launch(
+            Step(
+                _add_layernorm_backward_bias_stage_1_block,
+                grid=(cdiv(rows.total, block_m),),
+                tensors=("h", "row_mean", "rstd", "grad_y", "grad_weight", "grad_bias"),
+                integers=(
+                    rows.total,
+                    *rows.sizes[1:],
+                    cols.total,
+                    *rows.strides("grad_y"),
+                    cols.strides("grad_y")[0],
+                    *rows.strides("h"),
+                    cols.strides("h")[0],
+                    cols.strides("row_mean")[0],
+                    cols.strides("rstd")[0],
+                    *rows.strides("grad_weight"),
+                    *rows.strides("grad_bias"),
+                ),
+                constants={
+                    "BLOCK_M": block_m,
+                    "BLOCK_N": width,
+                    "EVEN_M": rows.total % block_m == 0,
+                    "EVEN_N": columns == width,
+                    "NEEDS_GRAD_WEIGHT": call.needs("grad_weight"),
+                    "NEEDS_GRAD_BIAS": call.needs("grad_bias"),
+                },
+                config=config,
+            )
+        )
+
+    config = call.choose(BACKWARD_LOOP_CONFIGS, loop_time)
+    vector = max(1, 16 // call.element_size)
+    even = columns > 0 and columns % config["TILE"] == 0
+    return Launch(
+        Step(
+            _add_layernorm_backward_bias_stage_1_loop,
+            grid=(rows.total,),
+            tensors=("h", "row_mean", "rstd", "grad_y", "grad_weight", "grad_bias"),
+            integers=(
+                rows.total,
+                *rows.sizes[1:],
+                cols.total,
+                *rows.strides("grad_y"),
+                cols.strides("grad_y")[0],
+                *rows.strides("h"),
+                cols.strides("h")[0],
+                cols.strides("row_mean")[0],
+                cols.strides("rstd")[0],
+                *rows.strides("grad_weight"),
+                *rows.strides("grad_bias"),
+            ),
+            constants={
+                "LANES": config["TILE"] // vector,
+                "VECTOR": vector,
+                "EVEN": even,
+                "NEEDS_GRAD_WEIGHT": call.needs("grad_weight"),
+                "NEEDS_GRAD_BIAS": call.needs("grad_bias"),
+            },
+            config=config,
+        )
+    )
+
+
+def _plan_backward_bias_stage_2(call: Call) -> Launch:
+    """Kernel, config and grid for one set of shapes, strides and dtypes."""
+    call = call.among("weight", "h", "row_mean", "rstd", "grad_y", "grad_h", "grad_x")
+    rows = call.axes(("M",), limit=3, spare_last=True)
+    cols = call.axes(("N",), limit=1)
+    columns = cols.total
+    width = next_power_of_2(columns)
+
+    def block_time(config: Config) -> float:
+        work = Work(reads=3, writes=1, flops=11, joins=2, held=2.5, held_wide=3)
+        return block_cost(config, call.target, work, call.element_size, rows.total, width)
+
+    block = least(call, BACKWARD_BLOCK_CONFIGS, block_time)
+
+    def loop_time(config: Config) -> float:
+        work = Work(
+            reads=3, writes=1, flops=14.5, rereads=2, joins=2, passes=2, held=1.2, held_wide=2.4
+        )
+        return loop_cost(config, call.target, work, call.element_size, rows.total, columns)
+
+    loop = least(call, BACKWARD_LOOP_CONFIGS, loop_time)
+
+    def split_time(config: Config) -> float:
+        work = Work(
+            reads=3,
+            writes=1,
+            flops=15.125,
+            special=0.25,
+            rereads=2,
+            joins=2,
+            passes=2,
+            held=1.2,
+            held_wide=2.4,
+        )
+        return split_cost(config, call.target, work, call.element_size, rows.total, columns)
+
+    split = least(call, BACKWARD_LOOP_CONFIGS, split_time)
+
+    if call.takes("split", split < min(block, loop)):
+        config = call.choose(BACKWARD_LOOP_CONFIGS, split_time)
+        splits, chunk = split_row(call.target, rows.total, columns, config["TILE"])
+        vector = max(1, 16 // call.element_size)
+        even = columns > 0 and columns % config["TILE"] == 0
+        return Launch(
+            Step(
+                _add_layernorm_backward_bias_stage_2_partial,
+                grid=(rows.total * splits,),
+                tensors=(
+                    "weight",
+                    "h",
+                    "row_mean",
+                    "rstd",
+                    "grad_y",
+                    "partial_total",
+                    "partial_total_2",
+                ),
+                integers=(
+                    rows.total,
+                    *rows.sizes[1:],
+                    cols.total,
+                    *rows.strides("row_mean"),
+                    *rows.strides("rstd"),
+                    *rows.strides("grad_y"),
+                    cols.strides("grad_y")[0],
+                    cols.strides("weight")[0],
+                    *rows.strides("h"),
+                    cols.strides("h")[0],
+                ),
+                constants={
+                    "LANES": config["TILE"] // vector,
+                    "VECTOR": vector,
+                    "EVEN": even,
+                    "SPLITS": splits,
+                    "CHUNK": chunk,
+                },
+                config=config,
+            ),
+            Step(
+                _add_layernorm_backward_bias_stage_2_finish,
+                grid=(rows.total * splits,),
+                tensors=(
+                    "partial_total",
+                    "partial_total_2",
+                    "weight",
+                    "h",
+                    "row_mean",
+                    "rstd",
+                    "grad_y",
+                    "grad_h",
+                    "grad_x",
+                ),
+                integers=(
+                    rows.total,
+                    *rows.sizes[1:],
+                    cols.total,
+                    *rows.strides("row_mean"),
+                    *rows.strides("rstd"),
+                    *rows.strides("grad_h"),
+                    cols.strides("grad_h")[0],
+                    *rows.strides("h"),
+                    cols.strides("h")[0],
+                    *rows.strides("grad_y"),
+                    cols.strides("grad_y")[0],
+                    cols.strides("weight")[0],
+                    *rows.strides("grad_x"),
+                    cols.strides("grad_x")[0],
+                ),
+                constants={
+                    "LANES": config["TILE"] // vector,
+                    "VECTOR": vector,
+                    "EVEN": even,
+                    "SPLITS": splits,
+                    "CHUNK": chunk,
+                    "BLOCK_S": next_power_of_2(splits),
+                    "NEEDS_GRAD_X": call.needs("grad_x"),
+                },
+                config=config,
+            ),
+            workspaces={
+                "partial_total": ((rows.total, splits), call.float),
+                "partial_total_2": ((rows.total, splits), call.float),
+            },
+        )
+
+    if call.takes("block", block <= loop):
+        config = call.choose(BACKWARD_BLOCK_CONFIGS, block_time)
+        block_m = max(1, min(config["TILE"] // width, next_power_of_2(rows.total)))
+        return Launch(
+            Step(
+                _add_layernorm_backward_bias_stage_2_block,
+                grid=(cdiv(rows.total, block_m),),
+                tensors=("weight", "h", "row_mean", "rstd", "grad_y", "grad_h", "grad_x"),
+                integers=(
+                    rows.total,
+                    *rows.sizes[1:],
+                    cols.total,
+                    *rows.strides("grad_y"),
+                    cols.strides("grad_y")[0],
+                    cols.strides("weight")[0],
+                    *rows.strides("h"),
+                    cols.strides("h")[0],
+                    *rows.strides("row_mean"),
+                    *rows.strides("rstd"),
+                    *rows.strides("grad_h"),
+                    cols.strides("grad_h")[0],
+                    *rows.strides("grad_x"),
+                    cols.strides("grad_x")[0],
+                ),
+                constants={
+                    "BLOCK_M": block_m,
+                    "BLOCK_N": width,
+                    "EVEN_M": rows.total % block_m == 0,
+                    "EVEN_N": columns == width,
+                    "EARLY": width <= 4096,
+                    "NEEDS_GRAD_X": call.needs("grad_x"),
+                },
+                config=config,
+            )
+        )
+
+    config = call.choose(BACKWARD_LOOP_CONFIGS, loop_time)
+    vector = max(1, 16 // call.element_size)
+    even = columns > 0 and columns % config["TILE"] == 0
+    return Launch(
+        Step(
+            _add_layernorm_backward_bias_stage_2_loop,
+            grid=(rows.total,),
+            tensors=("weight", "h", "row_mean", "rstd", "grad_y", "grad_h", "grad_x"),
+            integers=(
+                rows.total,
+                *rows.sizes[1:],
+                cols.total,
+                *rows.strides("row_mean"),
+                *rows.strides("rstd"),
+                *rows.strides("grad_y"),
+                cols.strides("grad_y")[0],
+                cols.strides("weight")[0],
+                *rows.strides("h"),
+                cols.strides("h")[0],
+                *rows.strides("grad_h"),
+                cols.strides("grad_h")[0],
+                *rows.strides("grad_x"),
+                cols.strides("grad_x")[0],
+            ),
+            constants={
+                "LANES": config["TILE"] // vector,
+                "VECTOR": vector,
+                "EVEN": even,
+                "NEEDS_GRAD_X": call.needs("grad_x"),
+            },
+            config=config,
+        )
+    )
+
+
+def _plan_backward_bias(call: Call) -> Launch:
+    """Stage after stage;  in memory between them."""
+    return in_stages(
+        _plan_backward_bias_stage_1(call) if call.needs("grad_weight", "grad_bias") else None,
+        _plan_backward_bias_stage_2(call) if call.needs("grad_x") else None,
     )
 
 
@@ -1293,7 +3451,33 @@ def reference(x, residual, weight, bias, eps, *, compute):
     rstd = torch.rsqrt(h.var(-1, correction=0) + eps)
     # y = (h - mean(h)) * rstd * weight
     y = (h - h.mean(-1)[:, None]) * rstd[:, None] * weight
-    return y, h
+    return y, h, h.mean(-1), rstd
+
+
+def reference_backward(weight, bias, h, row_mean, rstd, grad_y, grad_h, eps, *, compute):
+    """The gradient of `reference`, as the kernels compute it."""
+    N = weight.shape[0]
+    weight = widen(weight, compute)
+    h = widen(h, compute)
+    row_mean = widen(row_mean, compute)
+    rstd = widen(rstd, compute)
+    grad_y = widen(grad_y, compute)
+    grad_h = widen(grad_h, compute)
+    # y = (h - mean(h)) * rstd * weight
+    value = grad_y * weight
+    value_2 = h - row_mean[:, None]
+    # rstd = rsqrt(variance(h) + eps)
+    grad_rstd = (value * value_2).sum(-1)
+    value_3 = float(N)
+    value_4 = value * rstd[:, None]
+    grad_x = (
+        grad_h
+        + (2.0 * (-0.5 * grad_rstd * (rstd * rstd * rstd)) / value_3)[:, None] * value_2
+        + value_4
+        + ((-value_4).sum(-1) / value_3)[:, None]
+    )
+    grad_weight = (grad_y * (value_2 * rstd[:, None])).sum(0)
+    return grad_x, grad_weight
 
 
 def reference_bias(x, residual, weight, bias, eps, *, compute):
@@ -1314,9 +3498,62 @@ def reference_bias(x, residual, weight, bias, eps, *, compute):
     y = (h - h.mean(-1)[:, None]) * rstd[:, None] * weight
     # y = y + bias
     y_2 = y + bias
-    return y_2, h
+    return y_2, h, h.mean(-1), rstd
 
 
+def reference_backward_bias(weight, bias, h, row_mean, rstd, grad_y, grad_h, eps, *, compute):
+    """The gradient of `reference_bias`, as the kernels compute it."""
+    N = weight.shape[0]
+    weight = widen(weight, compute)
+    h = widen(h, compute)
+    row_mean = widen(row_mean, compute)
+    rstd = widen(rstd, compute)
+    grad_y = widen(grad_y, compute)
+    grad_h = widen(grad_h, compute)
+    # y = (h - mean(h)) * rstd * weight
+    value = grad_y * weight
+    value_2 = h - row_mean[:, None]
+    # rstd = rsqrt(variance(h) + eps)
+    grad_rstd = (value * value_2).sum(-1)
+    value_3 = float(N)
+    value_4 = value * rstd[:, None]
+    grad_x = (
+        grad_h
+        + (2.0 * (-0.5 * grad_rstd * (rstd * rstd * rstd)) / value_3)[:, None] * value_2
+        + value_4
+        + ((-value_4).sum(-1) / value_3)[:, None]
+    )
+    grad_weight = (grad_y * (value_2 * rstd[:, None])).sum(0)
+    grad_bias = grad_y.sum(0)
+    return grad_x, grad_weight, grad_bias
+
+
+BACKWARD = Op(
+    name="add_layernorm_backward",
+    spec_hash="f5dda980",
+    inputs=(
+        Operand("weight", ("N",)),
+        Operand("bias", ("N",), optional=True),
+        Operand("h", ("M", "N")),
+        Operand("row_mean", ("M",)),
+        Operand("rstd", ("M",)),
+        Operand("grad_y", ("M", "N")),
+        Operand("grad_h", ("M", "N")),
+    ),
+    params=(Param("eps", "float", 1e-05),),
+    outputs=(
+        Output("grad_x", ("M", "N"), like="h"),
+        Output("grad_weight", ("N",), like="weight"),
+        Output("grad_bias", ("N",), like="bias"),
+    ),
+    fold="M",
+    specialize=("bias",),
+    partial=True,
+    variants={
+        (False,): Variant(_plan_backward, reference_backward),
+        (True,): Variant(_plan_backward_bias, reference_backward_bias),
+    },
+)
 OP = Op(
     name="add_layernorm",
     spec_hash="f5dda980",
@@ -1328,12 +3565,27 @@ OP = Op(
     ),
     params=(Param("eps", "float", 1e-05),),
     outputs=(Output("y", ("M", "N"), like="x"), Output("h", ("M", "N"), like="x")),
+    saved=(Output("row_mean", ("M",), dtype="float"), Output("rstd", ("M",), dtype="float")),
     fold="M",
     specialize=("bias",),
     inplace=("x", "residual"),
+    gradients=Gradients({"y": "grad_y", "h": "grad_h"}, BACKWARD, alike=("bias",)),
     variants={
-        (False,): Variant(_plan, reference),
-        (True,): Variant(_plan_bias, reference_bias),
+        (False,): Variant(
+            _plan,
+            reference,
+            gradients={"x": "grad_x", "residual": "grad_x", "weight": "grad_weight"},
+        ),
+        (True,): Variant(
+            _plan_bias,
+            reference_bias,
+            gradients={
+                "x": "grad_x",
+                "residual": "grad_x",
+                "weight": "grad_weight",
+                "bias": "grad_bias",
+            },
+        ),
     },
 )
 

@@ -2,7 +2,7 @@
 
 A row with the label ignore_index costs 0; softcap is Gemma 2's (arXiv:2408.00118).
 
-Built by tilegen 0.1.0 from specs/cross_entropy.py (spec 42770796, templates 8f77c5aa).
+Built by tilegen 0.1.0 from specs/cross_entropy.py (spec 42770796, templates c2fd5bca).
 Rebuild with `tilegen build`; edits are overwritten.
 
 Traffic: M*V*e + M*i + 8*M bytes (e: bytes of an element, i: bytes of an index)
@@ -18,6 +18,7 @@ import triton.language as tl
 from ._runtime import (
     Call,
     Config,
+    Gradients,
     Launch,
     Op,
     Operand,
@@ -31,6 +32,7 @@ from ._runtime import (
     by_class,
     cdiv,
     exp,
+    flat_cost,
     least,
     logsumexp_end,
     logsumexp_step,
@@ -45,6 +47,7 @@ from ._runtime import (
     split_row,
     take_last,
     tanh,
+    tile_shape,
     widen,
 )
 
@@ -200,6 +203,43 @@ LOOP_CONFIGS = by_class(
     (("sm_90",), (4,), _LOOP_5),
     (("sm_90",), (8,), _LOOP_6),
     (("gfx90a", "gfx942", "gfx950"), (1, 2, 8), _LOOP_7),
+)
+
+_BACKWARD_TILED_1 = (
+    Config(TILE=1024, num_warps=1),  # at most 8192 B shared, unproven
+    Config(TILE=1024, num_warps=2),  # at most 8192 B shared, unproven
+    Config(TILE=1024, num_warps=4),  # at most 8192 B shared, unproven
+    Config(TILE=2048, num_warps=1),  # at most 16384 B shared, unproven
+    Config(TILE=2048, num_warps=2),  # at most 16384 B shared, unproven
+    Config(TILE=2048, num_warps=4),  # at most 16384 B shared, unproven
+)
+_BACKWARD_TILED_2 = (
+    Config(TILE=1024, num_warps=1),  # at most 8192 B shared, unproven
+    Config(TILE=1024, num_warps=2),  # at most 8192 B shared, unproven
+    Config(TILE=1024, num_warps=4),  # at most 8192 B shared, unproven
+    Config(TILE=1024, num_warps=8),  # at most 8192 B shared, unproven
+    Config(TILE=2048, num_warps=2),  # at most 16384 B shared, unproven
+    Config(TILE=2048, num_warps=4),  # at most 16384 B shared, unproven
+)
+_BACKWARD_TILED_3 = (
+    Config(TILE=1024, num_warps=1),  # at most 4096 B shared, unproven
+    Config(TILE=1024, num_warps=2),  # at most 4096 B shared, unproven
+    Config(TILE=2048, num_warps=1),  # at most 8192 B shared, unproven
+    Config(TILE=2048, num_warps=2),  # at most 8192 B shared, unproven
+    Config(TILE=2048, num_warps=4),  # at most 8192 B shared, unproven
+    Config(TILE=4096, num_warps=1),  # at most 16384 B shared, unproven
+)
+#: Tiles of TILE elements over strided axes; by architecture class and element size in bytes.
+BACKWARD_TILED_CONFIGS = by_class(
+    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2), _BACKWARD_TILED_1),
+    (
+        ("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120", "gfx90a", "gfx942", "gfx950"),
+        (4,),
+        _BACKWARD_TILED_1,
+    ),
+    (("gfx90a", "gfx942", "gfx950"), (8,), _BACKWARD_TILED_1),
+    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _BACKWARD_TILED_2),
+    (("gfx90a", "gfx942", "gfx950"), (1, 2), _BACKWARD_TILED_3),
 )
 
 
@@ -474,6 +514,91 @@ def _cross_entropy_finish(
     loss = tl.where(target == ignore_index, 0.0, lse - label + z_loss * lse * lse)
     tl.store(loss_rows, narrow(loss, loss_ptr.dtype.element_ty))
     tl.store(lse_rows, narrow(lse, lse_ptr.dtype.element_ty))
+
+
+@triton.jit
+def _cross_entropy_backward_tiled(
+    logits_ptr,
+    target_ptr,
+    lse_ptr,
+    grad_loss_ptr,
+    grad_lse_ptr,
+    grad_logits_ptr,
+    M,
+    SIZE_M_1,
+    SIZE_M_2,
+    V,
+    target_M_0,
+    target_M_1,
+    target_M_2,
+    grad_loss_M_0,
+    grad_loss_M_1,
+    grad_loss_M_2,
+    grad_lse_M_0,
+    grad_lse_M_1,
+    grad_lse_M_2,
+    lse_M_0,
+    lse_M_1,
+    lse_M_2,
+    logits_M_0,
+    logits_M_1,
+    logits_M_2,
+    logits_V,
+    grad_logits_M_0,
+    grad_logits_M_1,
+    grad_logits_M_2,
+    grad_logits_V,
+    ignore_index,
+    z_loss,
+    BLOCK_0: tl.constexpr,
+    BLOCK_1: tl.constexpr,
+    EVEN_0: tl.constexpr,
+    EVEN_1: tl.constexpr,
+    NEEDS_GRAD_LOGITS: tl.constexpr,
+    INT: tl.constexpr,
+    FLOAT: tl.constexpr,
+):
+    """A program computes one tile of (M) by (V)."""
+    tile = tl.program_id(0).to(INT)
+    tiles_1 = tl.cdiv(V, BLOCK_1)
+    v = (tile % tiles_1) * BLOCK_1 + tl.arange(0, BLOCK_1)[None, :]
+    m = (tile // tiles_1) * BLOCK_0 + tl.arange(0, BLOCK_0)[:, None]
+    in_v = below(v, V, EVEN_1)
+    in_m = below(m, M, EVEN_0)
+    m_2 = m % SIZE_M_2
+    m_1 = m // SIZE_M_2 % SIZE_M_1
+    m_0 = m // SIZE_M_2 // SIZE_M_1
+    target_m = target_ptr + m_0 * target_M_0 + m_1 * target_M_1 + m_2 * target_M_2
+    grad_loss_m = grad_loss_ptr + m_0 * grad_loss_M_0 + m_1 * grad_loss_M_1 + m_2 * grad_loss_M_2
+    grad_lse_m = grad_lse_ptr + m_0 * grad_lse_M_0 + m_1 * grad_lse_M_1 + m_2 * grad_lse_M_2
+    lse_m = lse_ptr + m_0 * lse_M_0 + m_1 * lse_M_1 + m_2 * lse_M_2
+    logits_m = logits_ptr + m_0 * logits_M_0 + m_1 * logits_M_1 + m_2 * logits_M_2
+    grad_logits_m = (
+        grad_logits_ptr + m_0 * grad_logits_M_0 + m_1 * grad_logits_M_1 + m_2 * grad_logits_M_2
+    )
+
+    z_loss = scalar(z_loss, FLOAT)
+
+    target = tl.load(target_m, mask=in_m, other=0, eviction_policy="evict_last")
+    grad_loss = tl.load(grad_loss_m, mask=in_m, other=0.0, eviction_policy="evict_last").to(FLOAT)
+    grad_lse = tl.load(grad_lse_m, mask=in_m, other=0.0, eviction_policy="evict_last").to(FLOAT)
+    lse = tl.load(lse_m, mask=in_m, other=0.0, eviction_policy="evict_last").to(FLOAT)
+    logits = tl.load(
+        logits_m + v * logits_V, mask=in_m & in_v, other=0.0, eviction_policy="evict_last"
+    ).to(FLOAT)
+    # loss = where(target == ignore_index, 0.0, lse - label + z_loss * lse * lse)
+    value = tl.where(target == ignore_index, 0.0, grad_loss)
+    # label = take(logits, target)
+    grad_label = -value
+    # lse = logsumexp(logits)
+    grad_lse_2 = grad_lse + value * (z_loss * lse) + value * lse * z_loss + value
+    grad_logits = tl.where(v == target, grad_label, 0.0) + grad_lse_2 * exp(logits - lse)
+    if NEEDS_GRAD_LOGITS:
+        tl.store(
+            grad_logits_m + v * grad_logits_V,
+            narrow(grad_logits, grad_logits_ptr.dtype.element_ty),
+            mask=in_m & in_v,
+        )
 
 
 @triton.jit
@@ -759,6 +884,97 @@ def _cross_entropy_softcap_finish(
     loss = tl.where(target == ignore_index, 0.0, lse - label + z_loss * lse * lse)
     tl.store(loss_rows, narrow(loss, loss_ptr.dtype.element_ty))
     tl.store(lse_rows, narrow(lse, lse_ptr.dtype.element_ty))
+
+
+@triton.jit
+def _cross_entropy_backward_softcap_tiled(
+    logits_ptr,
+    target_ptr,
+    lse_ptr,
+    grad_loss_ptr,
+    grad_lse_ptr,
+    grad_logits_ptr,
+    M,
+    SIZE_M_1,
+    SIZE_M_2,
+    V,
+    target_M_0,
+    target_M_1,
+    target_M_2,
+    grad_loss_M_0,
+    grad_loss_M_1,
+    grad_loss_M_2,
+    grad_lse_M_0,
+    grad_lse_M_1,
+    grad_lse_M_2,
+    lse_M_0,
+    lse_M_1,
+    lse_M_2,
+    logits_M_0,
+    logits_M_1,
+    logits_M_2,
+    logits_V,
+    grad_logits_M_0,
+    grad_logits_M_1,
+    grad_logits_M_2,
+    grad_logits_V,
+    ignore_index,
+    z_loss,
+    softcap,
+    BLOCK_0: tl.constexpr,
+    BLOCK_1: tl.constexpr,
+    EVEN_0: tl.constexpr,
+    EVEN_1: tl.constexpr,
+    NEEDS_GRAD_LOGITS: tl.constexpr,
+    INT: tl.constexpr,
+    FLOAT: tl.constexpr,
+):
+    """A program computes one tile of (M) by (V)."""
+    tile = tl.program_id(0).to(INT)
+    tiles_1 = tl.cdiv(V, BLOCK_1)
+    v = (tile % tiles_1) * BLOCK_1 + tl.arange(0, BLOCK_1)[None, :]
+    m = (tile // tiles_1) * BLOCK_0 + tl.arange(0, BLOCK_0)[:, None]
+    in_v = below(v, V, EVEN_1)
+    in_m = below(m, M, EVEN_0)
+    m_2 = m % SIZE_M_2
+    m_1 = m // SIZE_M_2 % SIZE_M_1
+    m_0 = m // SIZE_M_2 // SIZE_M_1
+    target_m = target_ptr + m_0 * target_M_0 + m_1 * target_M_1 + m_2 * target_M_2
+    grad_loss_m = grad_loss_ptr + m_0 * grad_loss_M_0 + m_1 * grad_loss_M_1 + m_2 * grad_loss_M_2
+    grad_lse_m = grad_lse_ptr + m_0 * grad_lse_M_0 + m_1 * grad_lse_M_1 + m_2 * grad_lse_M_2
+    lse_m = lse_ptr + m_0 * lse_M_0 + m_1 * lse_M_1 + m_2 * lse_M_2
+    logits_m = logits_ptr + m_0 * logits_M_0 + m_1 * logits_M_1 + m_2 * logits_M_2
+    grad_logits_m = (
+        grad_logits_ptr + m_0 * grad_logits_M_0 + m_1 * grad_logits_M_1 + m_2 * grad_logits_M_2
+    )
+
+    z_loss = scalar(z_loss, FLOAT)
+    softcap = scalar(softcap, FLOAT)
+
+    target = tl.load(target_m, mask=in_m, other=0, eviction_policy="evict_last")
+    grad_loss = tl.load(grad_loss_m, mask=in_m, other=0.0, eviction_policy="evict_last").to(FLOAT)
+    grad_lse = tl.load(grad_lse_m, mask=in_m, other=0.0, eviction_policy="evict_last").to(FLOAT)
+    lse = tl.load(lse_m, mask=in_m, other=0.0, eviction_policy="evict_last").to(FLOAT)
+    logits = tl.load(
+        logits_m + v * logits_V, mask=in_m & in_v, other=0.0, eviction_policy="evict_last"
+    ).to(FLOAT)
+    # loss = where(target == ignore_index, 0.0, lse - label + z_loss * lse * lse)
+    value = tl.where(target == ignore_index, 0.0, grad_loss)
+    # label = take(logits, target)
+    grad_label = -value
+    # lse = logsumexp(logits)
+    grad_lse_2 = grad_lse + value * (z_loss * lse) + value * lse * z_loss + value
+    # logits = softcap * tanh(logits / softcap)
+    value_2 = tanh(logits / softcap)
+    logits_2 = softcap * value_2
+    grad_logits = tl.where(v == target, grad_label, 0.0) + grad_lse_2 * exp(logits_2 - lse)
+    grad_logits = grad_logits * softcap * (1.0 - value_2 * value_2) / softcap
+    if NEEDS_GRAD_LOGITS:
+        tl.store(
+            grad_logits_m + v * grad_logits_V,
+            narrow(grad_logits, grad_logits_ptr.dtype.element_ty),
+            mask=in_m & in_v,
+        )
 
 
 @triton.jit
@@ -1057,6 +1273,101 @@ def _cross_entropy_label_smoothing_finish(
     loss = tl.where(target == ignore_index, 0.0, lse - label_2 + z_loss * lse * lse)
     tl.store(loss_rows, narrow(loss, loss_ptr.dtype.element_ty))
     tl.store(lse_rows, narrow(lse, lse_ptr.dtype.element_ty))
+
+
+@triton.jit
+def _cross_entropy_backward_label_smoothing_tiled(
+    logits_ptr,
+    target_ptr,
+    lse_ptr,
+    grad_loss_ptr,
+    grad_lse_ptr,
+    grad_logits_ptr,
+    M,
+    SIZE_M_1,
+    SIZE_M_2,
+    V,
+    target_M_0,
+    target_M_1,
+    target_M_2,
+    grad_loss_M_0,
+    grad_loss_M_1,
+    grad_loss_M_2,
+    grad_lse_M_0,
+    grad_lse_M_1,
+    grad_lse_M_2,
+    lse_M_0,
+    lse_M_1,
+    lse_M_2,
+    logits_M_0,
+    logits_M_1,
+    logits_M_2,
+    logits_V,
+    grad_logits_M_0,
+    grad_logits_M_1,
+    grad_logits_M_2,
+    grad_logits_V,
+    ignore_index,
+    label_smoothing,
+    z_loss,
+    BLOCK_0: tl.constexpr,
+    BLOCK_1: tl.constexpr,
+    EVEN_0: tl.constexpr,
+    EVEN_1: tl.constexpr,
+    NEEDS_GRAD_LOGITS: tl.constexpr,
+    INT: tl.constexpr,
+    FLOAT: tl.constexpr,
+):
+    """A program computes one tile of (M) by (V)."""
+    tile = tl.program_id(0).to(INT)
+    tiles_1 = tl.cdiv(V, BLOCK_1)
+    v = (tile % tiles_1) * BLOCK_1 + tl.arange(0, BLOCK_1)[None, :]
+    m = (tile // tiles_1) * BLOCK_0 + tl.arange(0, BLOCK_0)[:, None]
+    in_v = below(v, V, EVEN_1)
+    in_m = below(m, M, EVEN_0)
+    m_2 = m % SIZE_M_2
+    m_1 = m // SIZE_M_2 % SIZE_M_1
+    m_0 = m // SIZE_M_2 // SIZE_M_1
+    target_m = target_ptr + m_0 * target_M_0 + m_1 * target_M_1 + m_2 * target_M_2
+    grad_loss_m = grad_loss_ptr + m_0 * grad_loss_M_0 + m_1 * grad_loss_M_1 + m_2 * grad_loss_M_2
+    grad_lse_m = grad_lse_ptr + m_0 * grad_lse_M_0 + m_1 * grad_lse_M_1 + m_2 * grad_lse_M_2
+    lse_m = lse_ptr + m_0 * lse_M_0 + m_1 * lse_M_1 + m_2 * lse_M_2
+    logits_m = logits_ptr + m_0 * logits_M_0 + m_1 * logits_M_1 + m_2 * logits_M_2
+    grad_logits_m = (
+        grad_logits_ptr + m_0 * grad_logits_M_0 + m_1 * grad_logits_M_1 + m_2 * grad_logits_M_2
+    )
+
+    label_smoothing = scalar(label_smoothing, FLOAT)
+    z_loss = scalar(z_loss, FLOAT)
+
+    target = tl.load(target_m, mask=in_m, other=0, eviction_policy="evict_last")
+    grad_loss = tl.load(grad_loss_m, mask=in_m, other=0.0, eviction_policy="evict_last").to(FLOAT)
+    grad_lse = tl.load(grad_lse_m, mask=in_m, other=0.0, eviction_policy="evict_last").to(FLOAT)
+    lse = tl.load(lse_m, mask=in_m, other=0.0, eviction_policy="evict_last").to(FLOAT)
+    logits = tl.load(
+        logits_m + v * logits_V, mask=in_m & in_v, other=0.0, eviction_policy="evict_last"
+    ).to(FLOAT)
+    # loss = where(target == ignore_index, 0.0, lse - label + z_loss * lse * lse)
+    value = tl.where(target == ignore_index, 0.0, grad_loss)
+    # label = (1.0 - label_smoothing) * label + label_smoothing * smooth
+    grad_label = -value
+    # smooth = where(label_smoothing > 0.0, mean(logits), 0.0)
+    grad_smooth = grad_label * label_smoothing
+    # label = take(logits, target)
+    grad_label = grad_label * (1.0 - label_smoothing)
+    # lse = logsumexp(logits)
+    grad_lse_2 = grad_lse + value * (z_loss * lse) + value * lse * z_loss + value
+    grad_logits = (
+        tl.where(label_smoothing > 0.0, grad_smooth, 0.0) / V
+        + tl.where(v == target, grad_label, 0.0)
+        + grad_lse_2 * exp(logits - lse)
+    )
+    if NEEDS_GRAD_LOGITS:
+        tl.store(
+            grad_logits_m + v * grad_logits_V,
+            narrow(grad_logits, grad_logits_ptr.dtype.element_ty),
+            mask=in_m & in_v,
+        )
 
 
 @triton.jit
@@ -1375,6 +1686,107 @@ def _cross_entropy_label_smoothing_softcap_finish(
     tl.store(lse_rows, narrow(lse, lse_ptr.dtype.element_ty))
 
 
+@triton.jit
+def _cross_entropy_backward_label_smoothing_softcap_tiled(
+    logits_ptr,
+    target_ptr,
+    lse_ptr,
+    grad_loss_ptr,
+    grad_lse_ptr,
+    grad_logits_ptr,
+    M,
+    SIZE_M_1,
+    SIZE_M_2,
+    V,
+    target_M_0,
+    target_M_1,
+    target_M_2,
+    grad_loss_M_0,
+    grad_loss_M_1,
+    grad_loss_M_2,
+    grad_lse_M_0,
+    grad_lse_M_1,
+    grad_lse_M_2,
+    lse_M_0,
+    lse_M_1,
+    lse_M_2,
+    logits_M_0,
+    logits_M_1,
+    logits_M_2,
+    logits_V,
+    grad_logits_M_0,
+    grad_logits_M_1,
+    grad_logits_M_2,
+    grad_logits_V,
+    ignore_index,
+    label_smoothing,
+    z_loss,
+    softcap,
+    BLOCK_0: tl.constexpr,
+    BLOCK_1: tl.constexpr,
+    EVEN_0: tl.constexpr,
+    EVEN_1: tl.constexpr,
+    NEEDS_GRAD_LOGITS: tl.constexpr,
+    INT: tl.constexpr,
+    FLOAT: tl.constexpr,
+):
+    """A program computes one tile of (M) by (V)."""
+    tile = tl.program_id(0).to(INT)
+    tiles_1 = tl.cdiv(V, BLOCK_1)
+    v = (tile % tiles_1) * BLOCK_1 + tl.arange(0, BLOCK_1)[None, :]
+    m = (tile // tiles_1) * BLOCK_0 + tl.arange(0, BLOCK_0)[:, None]
+    in_v = below(v, V, EVEN_1)
+    in_m = below(m, M, EVEN_0)
+    m_2 = m % SIZE_M_2
+    m_1 = m // SIZE_M_2 % SIZE_M_1
+    m_0 = m // SIZE_M_2 // SIZE_M_1
+    target_m = target_ptr + m_0 * target_M_0 + m_1 * target_M_1 + m_2 * target_M_2
+    grad_loss_m = grad_loss_ptr + m_0 * grad_loss_M_0 + m_1 * grad_loss_M_1 + m_2 * grad_loss_M_2
+    grad_lse_m = grad_lse_ptr + m_0 * grad_lse_M_0 + m_1 * grad_lse_M_1 + m_2 * grad_lse_M_2
+    lse_m = lse_ptr + m_0 * lse_M_0 + m_1 * lse_M_1 + m_2 * lse_M_2
+    logits_m = logits_ptr + m_0 * logits_M_0 + m_1 * logits_M_1 + m_2 * logits_M_2
+    grad_logits_m = (
+        grad_logits_ptr + m_0 * grad_logits_M_0 + m_1 * grad_logits_M_1 + m_2 * grad_logits_M_2
+    )
+
+    label_smoothing = scalar(label_smoothing, FLOAT)
+    z_loss = scalar(z_loss, FLOAT)
+    softcap = scalar(softcap, FLOAT)
+
+    target = tl.load(target_m, mask=in_m, other=0, eviction_policy="evict_last")
+    grad_loss = tl.load(grad_loss_m, mask=in_m, other=0.0, eviction_policy="evict_last").to(FLOAT)
+    grad_lse = tl.load(grad_lse_m, mask=in_m, other=0.0, eviction_policy="evict_last").to(FLOAT)
+    lse = tl.load(lse_m, mask=in_m, other=0.0, eviction_policy="evict_last").to(FLOAT)
+    logits = tl.load(
+        logits_m + v * logits_V, mask=in_m & in_v, other=0.0, eviction_policy="evict_last"
+    ).to(FLOAT)
+    # loss = where(target == ignore_index, 0.0, lse - label + z_loss * lse * lse)
+    value = tl.where(target == ignore_index, 0.0, grad_loss)
+    # label = (1.0 - label_smoothing) * label + label_smoothing * smooth
+    grad_label = -value
+    # smooth = where(label_smoothing > 0.0, mean(logits), 0.0)
+    grad_smooth = grad_label * label_smoothing
+    # label = take(logits, target)
+    grad_label = grad_label * (1.0 - label_smoothing)
+    # lse = logsumexp(logits)
+    grad_lse_2 = grad_lse + value * (z_loss * lse) + value * lse * z_loss + value
+    # logits = softcap * tanh(logits / softcap)
+    value_2 = tanh(logits / softcap)
+    logits_2 = softcap * value_2
+    grad_logits = (
+        tl.where(label_smoothing > 0.0, grad_smooth, 0.0) / V
+        + tl.where(v == target, grad_label, 0.0)
+        + grad_lse_2 * exp(logits_2 - lse)
+    )
+    grad_logits = grad_logits * softcap * (1.0 - value_2 * value_2) / softcap
+    if NEEDS_GRAD_LOGITS:
+        tl.store(
+            grad_logits_m + v * grad_logits_V,
+            narrow(grad_logits, grad_logits_ptr.dtype.element_ty),
+            mask=in_m & in_v,
+        )
+
+
 def _plan(call: Call) -> Launch:
     """Kernel, config and grid for one set of shapes, strides and dtypes."""
     rows = call.axes(("M",), limit=3, spare_last=True)
@@ -1505,6 +1917,54 @@ def _plan(call: Call) -> Launch:
             ),
             params=("ignore_index", "z_loss"),
             constants={"LANES": config["TILE"] // vector, "VECTOR": vector, "EVEN": even},
+            config=config,
+        )
+    )
+
+
+def _plan_backward(call: Call) -> Launch:
+    """Kernel, config and grid for one set of shapes, strides and dtypes."""
+
+    axes_0 = call.axes(("M",), limit=3, spare_last=True)
+    axes_1 = call.axes(("V",), limit=1)
+    height, length = axes_0.total, axes_1.total
+    outer = 1
+
+    def tiled_time(config: Config) -> float:
+        work = Work(reads=1, writes=1, flops=6, special=1)
+        return flat_cost(config, call.target, work, call.element_size, outer * height * length)
+
+    config = call.choose(BACKWARD_TILED_CONFIGS, tiled_time)
+    block_0, block_1 = tile_shape(
+        axes_0.crossed(), height, length, config["TILE"], call.element_size
+    )
+    tiles = cdiv(height, block_0) * cdiv(length, block_1)
+    return Launch(
+        Step(
+            _cross_entropy_backward_tiled,
+            grid=(outer * tiles,),
+            tensors=("logits", "target", "lse", "grad_loss", "grad_lse", "grad_logits"),
+            integers=(
+                axes_0.total,
+                *axes_0.sizes[1:],
+                axes_1.total,
+                *axes_0.strides("target"),
+                *axes_0.strides("grad_loss"),
+                *axes_0.strides("grad_lse"),
+                *axes_0.strides("lse"),
+                *axes_0.strides("logits"),
+                axes_1.strides("logits")[0],
+                *axes_0.strides("grad_logits"),
+                axes_1.strides("grad_logits")[0],
+            ),
+            params=("ignore_index", "z_loss"),
+            constants={
+                "BLOCK_0": block_0,
+                "BLOCK_1": block_1,
+                "EVEN_0": height % block_0 == 0,
+                "EVEN_1": length % block_1 == 0,
+                "NEEDS_GRAD_LOGITS": call.needs("grad_logits"),
+            },
             config=config,
         )
     )
@@ -1648,6 +2108,54 @@ def _plan_softcap(call: Call) -> Launch:
             ),
             params=("ignore_index", "z_loss", "softcap"),
             constants={"LANES": config["TILE"] // vector, "VECTOR": vector, "EVEN": even},
+            config=config,
+        )
+    )
+
+
+def _plan_backward_softcap(call: Call) -> Launch:
+    """Kernel, config and grid for one set of shapes, strides and dtypes."""
+
+    axes_0 = call.axes(("M",), limit=3, spare_last=True)
+    axes_1 = call.axes(("V",), limit=1)
+    height, length = axes_0.total, axes_1.total
+    outer = 1
+
+    def tiled_time(config: Config) -> float:
+        work = Work(reads=1, writes=1, flops=28, special=5, held=2, held_wide=2)
+        return flat_cost(config, call.target, work, call.element_size, outer * height * length)
+
+    config = call.choose(BACKWARD_TILED_CONFIGS, tiled_time)
+    block_0, block_1 = tile_shape(
+        axes_0.crossed(), height, length, config["TILE"], call.element_size
+    )
+    tiles = cdiv(height, block_0) * cdiv(length, block_1)
+    return Launch(
+        Step(
+            _cross_entropy_backward_softcap_tiled,
+            grid=(outer * tiles,),
+            tensors=("logits", "target", "lse", "grad_loss", "grad_lse", "grad_logits"),
+            integers=(
+                axes_0.total,
+                *axes_0.sizes[1:],
+                axes_1.total,
+                *axes_0.strides("target"),
+                *axes_0.strides("grad_loss"),
+                *axes_0.strides("grad_lse"),
+                *axes_0.strides("lse"),
+                *axes_0.strides("logits"),
+                axes_1.strides("logits")[0],
+                *axes_0.strides("grad_logits"),
+                axes_1.strides("grad_logits")[0],
+            ),
+            params=("ignore_index", "z_loss", "softcap"),
+            constants={
+                "BLOCK_0": block_0,
+                "BLOCK_1": block_1,
+                "EVEN_0": height % block_0 == 0,
+                "EVEN_1": length % block_1 == 0,
+                "NEEDS_GRAD_LOGITS": call.needs("grad_logits"),
+            },
             config=config,
         )
     )
@@ -1799,6 +2307,54 @@ def _plan_label_smoothing(call: Call) -> Launch:
             ),
             params=("ignore_index", "label_smoothing", "z_loss"),
             constants={"LANES": config["TILE"] // vector, "VECTOR": vector, "EVEN": even},
+            config=config,
+        )
+    )
+
+
+def _plan_backward_label_smoothing(call: Call) -> Launch:
+    """Kernel, config and grid for one set of shapes, strides and dtypes."""
+
+    axes_0 = call.axes(("M",), limit=3, spare_last=True)
+    axes_1 = call.axes(("V",), limit=1)
+    height, length = axes_0.total, axes_1.total
+    outer = 1
+
+    def tiled_time(config: Config) -> float:
+        work = Work(reads=1, writes=1, flops=8, special=2)
+        return flat_cost(config, call.target, work, call.element_size, outer * height * length)
+
+    config = call.choose(BACKWARD_TILED_CONFIGS, tiled_time)
+    block_0, block_1 = tile_shape(
+        axes_0.crossed(), height, length, config["TILE"], call.element_size
+    )
+    tiles = cdiv(height, block_0) * cdiv(length, block_1)
+    return Launch(
+        Step(
+            _cross_entropy_backward_label_smoothing_tiled,
+            grid=(outer * tiles,),
+            tensors=("logits", "target", "lse", "grad_loss", "grad_lse", "grad_logits"),
+            integers=(
+                axes_0.total,
+                *axes_0.sizes[1:],
+                axes_1.total,
+                *axes_0.strides("target"),
+                *axes_0.strides("grad_loss"),
+                *axes_0.strides("grad_lse"),
+                *axes_0.strides("lse"),
+                *axes_0.strides("logits"),
+                axes_1.strides("logits")[0],
+                *axes_0.strides("grad_logits"),
+                axes_1.strides("grad_logits")[0],
+            ),
+            params=("ignore_index", "label_smoothing", "z_loss"),
+            constants={
+                "BLOCK_0": block_0,
+                "BLOCK_1": block_1,
+                "EVEN_0": height % block_0 == 0,
+                "EVEN_1": length % block_1 == 0,
+                "NEEDS_GRAD_LOGITS": call.needs("grad_logits"),
+            },
             config=config,
         )
     )
@@ -1956,6 +2512,54 @@ def _plan_label_smoothing_softcap(call: Call) -> Launch:
     )
 
 
+def _plan_backward_label_smoothing_softcap(call: Call) -> Launch:
+    """Kernel, config and grid for one set of shapes, strides and dtypes."""
+
+    axes_0 = call.axes(("M",), limit=3, spare_last=True)
+    axes_1 = call.axes(("V",), limit=1)
+    height, length = axes_0.total, axes_1.total
+    outer = 1
+
+    def tiled_time(config: Config) -> float:
+        work = Work(reads=1, writes=1, flops=30, special=6, held=2, held_wide=2)
+        return flat_cost(config, call.target, work, call.element_size, outer * height * length)
+
+    config = call.choose(BACKWARD_TILED_CONFIGS, tiled_time)
+    block_0, block_1 = tile_shape(
+        axes_0.crossed(), height, length, config["TILE"], call.element_size
+    )
+    tiles = cdiv(height, block_0) * cdiv(length, block_1)
+    return Launch(
+        Step(
+            _cross_entropy_backward_label_smoothing_softcap_tiled,
+            grid=(outer * tiles,),
+            tensors=("logits", "target", "lse", "grad_loss", "grad_lse", "grad_logits"),
+            integers=(
+                axes_0.total,
+                *axes_0.sizes[1:],
+                axes_1.total,
+                *axes_0.strides("target"),
+                *axes_0.strides("grad_loss"),
+                *axes_0.strides("grad_lse"),
+                *axes_0.strides("lse"),
+                *axes_0.strides("logits"),
+                axes_1.strides("logits")[0],
+                *axes_0.strides("grad_logits"),
+                axes_1.strides("grad_logits")[0],
+            ),
+            params=("ignore_index", "label_smoothing", "z_loss", "softcap"),
+            constants={
+                "BLOCK_0": block_0,
+                "BLOCK_1": block_1,
+                "EVEN_0": height % block_0 == 0,
+                "EVEN_1": length % block_1 == 0,
+                "NEEDS_GRAD_LOGITS": call.needs("grad_logits"),
+            },
+            config=config,
+        )
+    )
+
+
 def reference(logits, target, ignore_index, label_smoothing, z_loss, softcap, *, compute):
     """Cross entropy of each row with its label, plus z_loss * lse^2 (PaLM, arXiv:2204.02311).
 
@@ -1970,6 +2574,37 @@ def reference(logits, target, ignore_index, label_smoothing, z_loss, softcap, *,
     # loss = where(target == ignore_index, 0.0, lse - label + z_loss * lse * lse)
     loss = torch.where(target == ignore_index, 0.0, lse - label + z_loss * lse * lse)
     return loss, lse
+
+
+def reference_backward(
+    logits,
+    target,
+    lse,
+    grad_loss,
+    grad_lse,
+    ignore_index,
+    label_smoothing,
+    z_loss,
+    softcap,
+    *,
+    compute,
+):
+    """The gradient of `reference`, as the kernels compute it."""
+    V = logits.shape[1]
+    logits = widen(logits, compute)
+    lse = widen(lse, compute)
+    grad_loss = widen(grad_loss, compute)
+    grad_lse = widen(grad_lse, compute)
+    # loss = where(target == ignore_index, 0.0, lse - label + z_loss * lse * lse)
+    value = torch.where(target == ignore_index, 0.0, grad_loss)
+    # label = take(logits, target)
+    grad_label = -value
+    # lse = logsumexp(logits)
+    grad_lse_2 = grad_lse + value * (z_loss * lse) + value * lse * z_loss + value
+    grad_logits = torch.where(
+        torch.arange(V, device=logits.device) == target[:, None], grad_label[:, None], 0.0
+    ) + grad_lse_2[:, None] * torch.exp(logits - lse[:, None])
+    return grad_logits
 
 
 def reference_softcap(logits, target, ignore_index, label_smoothing, z_loss, softcap, *, compute):
@@ -1988,6 +2623,41 @@ def reference_softcap(logits, target, ignore_index, label_smoothing, z_loss, sof
     # loss = where(target == ignore_index, 0.0, lse - label + z_loss * lse * lse)
     loss = torch.where(target == ignore_index, 0.0, lse - label + z_loss * lse * lse)
     return loss, lse
+
+
+def reference_backward_softcap(
+    logits,
+    target,
+    lse,
+    grad_loss,
+    grad_lse,
+    ignore_index,
+    label_smoothing,
+    z_loss,
+    softcap,
+    *,
+    compute,
+):
+    """The gradient of `reference_softcap`, as the kernels compute it."""
+    V = logits.shape[1]
+    logits = widen(logits, compute)
+    lse = widen(lse, compute)
+    grad_loss = widen(grad_loss, compute)
+    grad_lse = widen(grad_lse, compute)
+    # loss = where(target == ignore_index, 0.0, lse - label + z_loss * lse * lse)
+    value = torch.where(target == ignore_index, 0.0, grad_loss)
+    # label = take(logits, target)
+    grad_label = -value
+    # lse = logsumexp(logits)
+    grad_lse_2 = grad_lse + value * (z_loss * lse) + value * lse * z_loss + value
+    # logits = softcap * tanh(logits / softcap)
+    value_2 = torch.tanh(logits / softcap)
+    logits_2 = softcap * value_2
+    grad_logits = torch.where(
+        torch.arange(V, device=logits.device) == target[:, None], grad_label[:, None], 0.0
+    ) + grad_lse_2[:, None] * torch.exp(logits_2 - lse[:, None])
+    grad_logits_2 = grad_logits * softcap * (1.0 - value_2 * value_2) / softcap
+    return grad_logits_2
 
 
 def reference_label_smoothing(
@@ -2012,6 +2682,50 @@ def reference_label_smoothing(
     # loss = where(target == ignore_index, 0.0, lse - label + z_loss * lse * lse)
     loss = torch.where(target == ignore_index, 0.0, lse - label_2 + z_loss * lse * lse)
     return loss, lse
+
+
+def reference_backward_label_smoothing(
+    logits,
+    target,
+    lse,
+    grad_loss,
+    grad_lse,
+    ignore_index,
+    label_smoothing,
+    z_loss,
+    softcap,
+    *,
+    compute,
+):
+    """The gradient of `reference_label_smoothing`, as the kernels compute it."""
+    V = logits.shape[1]
+    logits = widen(logits, compute)
+    lse = widen(lse, compute)
+    grad_loss = widen(grad_loss, compute)
+    grad_lse = widen(grad_lse, compute)
+    # loss = where(target == ignore_index, 0.0, lse - label + z_loss * lse * lse)
+    value = torch.where(target == ignore_index, 0.0, grad_loss)
+    # label = (1.0 - label_smoothing) * label + label_smoothing * smooth
+    grad_label = -value
+    # smooth = where(label_smoothing > 0.0, mean(logits), 0.0)
+    grad_smooth = grad_label * label_smoothing
+    # label = take(logits, target)
+    grad_label_2 = grad_label * (1.0 - label_smoothing)
+    # lse = logsumexp(logits)
+    grad_lse_2 = grad_lse + value * (z_loss * lse) + value * lse * z_loss + value
+    grad_logits = (
+        (
+            torch.where(
+                scalar_tensor(label_smoothing > 0.0, logits.device, compute), grad_smooth, 0.0
+            )
+            / float(V)
+        )[:, None]
+        + torch.where(
+            torch.arange(V, device=logits.device) == target[:, None], grad_label_2[:, None], 0.0
+        )
+        + grad_lse_2[:, None] * torch.exp(logits - lse[:, None])
+    )
+    return grad_logits
 
 
 def reference_label_smoothing_softcap(
@@ -2040,6 +2754,83 @@ def reference_label_smoothing_softcap(
     return loss, lse
 
 
+def reference_backward_label_smoothing_softcap(
+    logits,
+    target,
+    lse,
+    grad_loss,
+    grad_lse,
+    ignore_index,
+    label_smoothing,
+    z_loss,
+    softcap,
+    *,
+    compute,
+):
+    """The gradient of `reference_label_smoothing_softcap`, as the kernels compute it."""
+    V = logits.shape[1]
+    logits = widen(logits, compute)
+    lse = widen(lse, compute)
+    grad_loss = widen(grad_loss, compute)
+    grad_lse = widen(grad_lse, compute)
+    # loss = where(target == ignore_index, 0.0, lse - label + z_loss * lse * lse)
+    value = torch.where(target == ignore_index, 0.0, grad_loss)
+    # label = (1.0 - label_smoothing) * label + label_smoothing * smooth
+    grad_label = -value
+    # smooth = where(label_smoothing > 0.0, mean(logits), 0.0)
+    grad_smooth = grad_label * label_smoothing
+    # label = take(logits, target)
+    grad_label_2 = grad_label * (1.0 - label_smoothing)
+    # lse = logsumexp(logits)
+    grad_lse_2 = grad_lse + value * (z_loss * lse) + value * lse * z_loss + value
+    # logits = softcap * tanh(logits / softcap)
+    value_2 = torch.tanh(logits / softcap)
+    logits_2 = softcap * value_2
+    grad_logits = (
+        (
+            torch.where(
+                scalar_tensor(label_smoothing > 0.0, logits.device, compute), grad_smooth, 0.0
+            )
+            / float(V)
+        )[:, None]
+        + torch.where(
+            torch.arange(V, device=logits.device) == target[:, None], grad_label_2[:, None], 0.0
+        )
+        + grad_lse_2[:, None] * torch.exp(logits_2 - lse[:, None])
+    )
+    grad_logits_2 = grad_logits * softcap * (1.0 - value_2 * value_2) / softcap
+    return grad_logits_2
+
+
+BACKWARD = Op(
+    name="cross_entropy_backward",
+    spec_hash="42770796",
+    inputs=(
+        Operand("logits", ("M", "V")),
+        Operand("target", ("M",), kind="int"),
+        Operand("lse", ("M",)),
+        Operand("grad_loss", ("M",)),
+        Operand("grad_lse", ("M",)),
+    ),
+    params=(
+        Param("ignore_index", "int", -100),
+        Param("label_smoothing", "float", None, optional=True),
+        Param("z_loss", "float", 0.0),
+        Param("softcap", "float", None, optional=True),
+    ),
+    outputs=(Output("grad_logits", ("M", "V"), like="logits"),),
+    fold="M",
+    specialize=("label_smoothing", "softcap"),
+    partial=True,
+    variants={
+        (False, False): Variant(_plan_backward, reference_backward),
+        (False, True): Variant(_plan_backward_softcap, reference_backward_softcap),
+        (True, False): Variant(_plan_backward_label_smoothing, reference_backward_label_smoothing),
+        (True, True): Variant(
+            _plan_backward_label_smoothing_softcap, reference_backward_label_smoothing_softcap
+        ),
+    },
+)
 OP = Op(
     name="cross_entropy",
     spec_hash="42770796",
@@ -2053,11 +2844,20 @@ OP = Op(
     outputs=(Output("loss", ("M",), dtype="float"), Output("lse", ("M",), dtype="float")),
     fold="M",
     specialize=("label_smoothing", "softcap"),
+    gradients=Gradients({"loss": "grad_loss", "lse": "grad_lse"}, BACKWARD),
     variants={
-        (False, False): Variant(_plan, reference),
-        (False, True): Variant(_plan_softcap, reference_softcap),
-        (True, False): Variant(_plan_label_smoothing, reference_label_smoothing),
-        (True, True): Variant(_plan_label_smoothing_softcap, reference_label_smoothing_softcap),
+        (False, False): Variant(_plan, reference, gradients={"logits": "grad_logits"}),
+        (False, True): Variant(
+            _plan_softcap, reference_softcap, gradients={"logits": "grad_logits"}
+        ),
+        (True, False): Variant(
+            _plan_label_smoothing, reference_label_smoothing, gradients={"logits": "grad_logits"}
+        ),
+        (True, True): Variant(
+            _plan_label_smoothing_softcap,
+            reference_label_smoothing_softcap,
+            gradients={"logits": "grad_logits"},
+        ),
     },
 )
 

@@ -2,7 +2,7 @@
 
 gate and up may be the halves of one tensor: strides are free.
 
-Built by tilegen 0.1.0 from specs/geglu.py (spec 398b2670, templates 8f77c5aa).
+Built by tilegen 0.1.0 from specs/geglu.py (spec 398b2670, templates c2fd5bca).
 Rebuild with `tilegen build`; edits are overwritten.
 
 Traffic: 3*N*e bytes (e: bytes of an element)
@@ -18,6 +18,7 @@ import triton.language as tl
 from ._runtime import (
     Call,
     Config,
+    Gradients,
     Launch,
     Op,
     Operand,
@@ -29,7 +30,9 @@ from ._runtime import (
     below,
     by_class,
     cdiv,
+    erf,
     exact_gelu,
+    exp,
     flat_cost,
     narrow,
     sigmoid,
@@ -100,6 +103,73 @@ TILED_CONFIGS = by_class(
     (("gfx90a", "gfx942", "gfx950"), (8,), _TILED_1),
     (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _TILED_2),
     (("gfx90a", "gfx942", "gfx950"), (1, 2), _TILED_3),
+)
+
+_BACKWARD_FLAT_1 = (
+    Config(TILE=512, num_warps=2),  # 0 B shared, unproven
+    Config(TILE=1024, num_warps=4),  # 0 B shared, unproven
+    Config(TILE=2048, num_warps=8),  # 0 B shared, unproven
+)
+_BACKWARD_FLAT_2 = (
+    Config(TILE=512, num_warps=4),  # 0 B shared, unproven
+    Config(TILE=1024, num_warps=8),  # 0 B shared, unproven
+)
+_BACKWARD_FLAT_3 = (
+    Config(TILE=512, num_warps=8),  # 0 B shared, unproven
+)
+_BACKWARD_FLAT_4 = (
+    Config(TILE=512, num_warps=1),  # 0 B shared, unproven
+    Config(TILE=1024, num_warps=2),  # 0 B shared, unproven
+    Config(TILE=2048, num_warps=4),  # 0 B shared, unproven
+    Config(TILE=4096, num_warps=8),  # 0 B shared, unproven
+)
+#: Neighbouring elements of contiguous tensors, TILE to a program; by architecture class and element size in bytes.
+BACKWARD_FLAT_CONFIGS = by_class(
+    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2), _BACKWARD_FLAT_1),
+    (("gfx90a", "gfx942", "gfx950"), (4,), _BACKWARD_FLAT_1),
+    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (4,), _BACKWARD_FLAT_2),
+    (("gfx90a", "gfx942", "gfx950"), (8,), _BACKWARD_FLAT_2),
+    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _BACKWARD_FLAT_3),
+    (("gfx90a", "gfx942", "gfx950"), (1, 2), _BACKWARD_FLAT_4),
+)
+
+_BACKWARD_TILED_1 = (
+    Config(TILE=1024, num_warps=1),  # at most 4096 B shared, unproven
+    Config(TILE=1024, num_warps=2),  # at most 4096 B shared, unproven
+    Config(TILE=1024, num_warps=4),  # at most 4096 B shared, unproven
+    Config(TILE=2048, num_warps=2),  # at most 8192 B shared, unproven
+    Config(TILE=2048, num_warps=4),  # at most 8192 B shared, unproven
+    Config(TILE=2048, num_warps=8),  # at most 8192 B shared, unproven
+)
+_BACKWARD_TILED_2 = (
+    Config(TILE=1024, num_warps=2),  # at most 8192 B shared, unproven
+    Config(TILE=1024, num_warps=4),  # at most 8192 B shared, unproven
+    Config(TILE=1024, num_warps=8),  # at most 8192 B shared, unproven
+    Config(TILE=2048, num_warps=4),  # at most 16384 B shared, unproven
+    Config(TILE=2048, num_warps=8),  # at most 16384 B shared, unproven
+    Config(TILE=4096, num_warps=8),  # at most 32768 B shared, unproven
+)
+_BACKWARD_TILED_3 = (
+    Config(TILE=1024, num_warps=4),  # at most 8192 B shared, unproven
+    Config(TILE=1024, num_warps=8),  # at most 8192 B shared, unproven
+    Config(TILE=2048, num_warps=8),  # at most 16384 B shared, unproven
+)
+_BACKWARD_TILED_4 = (
+    Config(TILE=1024, num_warps=1),  # at most 4096 B shared, unproven
+    Config(TILE=1024, num_warps=2),  # at most 4096 B shared, unproven
+    Config(TILE=2048, num_warps=1),  # at most 8192 B shared, unproven
+    Config(TILE=2048, num_warps=2),  # at most 8192 B shared, unproven
+    Config(TILE=2048, num_warps=4),  # at most 8192 B shared, unproven
+    Config(TILE=4096, num_warps=2),  # at most 16384 B shared, unproven
+)
+#: Tiles of TILE elements over strided axes; by architecture class and element size in bytes.
+BACKWARD_TILED_CONFIGS = by_class(
+    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2), _BACKWARD_TILED_1),
+    (("gfx90a", "gfx942", "gfx950"), (4,), _BACKWARD_TILED_1),
+    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (4,), _BACKWARD_TILED_2),
+    (("gfx90a", "gfx942", "gfx950"), (8,), _BACKWARD_TILED_2),
+    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _BACKWARD_TILED_3),
+    (("gfx90a", "gfx942", "gfx950"), (1, 2), _BACKWARD_TILED_4),
 )
 
 
@@ -189,6 +259,149 @@ def _geglu_none_tiled(
         narrow(exact_gelu(gate) * up, out_ptr.dtype.element_ty),
         mask=inside,
     )
+
+
+@triton.jit
+def _geglu_backward_none_flat(
+    gate_ptr,
+    up_ptr,
+    grad_out_ptr,
+    grad_gate_ptr,
+    grad_up_ptr,
+    NUMEL,
+    BLOCK: tl.constexpr,
+    EVEN: tl.constexpr,
+    NEEDS_GRAD_GATE: tl.constexpr,
+    NEEDS_GRAD_UP: tl.constexpr,
+    INT: tl.constexpr,
+    FLOAT: tl.constexpr,
+):
+    """A program computes BLOCK neighbouring elements of contiguous tensors."""
+    start = tl.program_id(0).to(INT) * BLOCK
+    offsets = start + tl.arange(0, BLOCK)
+    inside = below(offsets, NUMEL, EVEN)
+
+    grad_out = tl.load(
+        grad_out_ptr + offsets, mask=inside, other=0.0, eviction_policy="evict_last"
+    ).to(FLOAT)
+    up = tl.load(up_ptr + offsets, mask=inside, other=0.0, eviction_policy="evict_last").to(FLOAT)
+    gate = tl.load(gate_ptr + offsets, mask=inside, other=0.0, eviction_policy="evict_last").to(
+        FLOAT
+    )
+    grad_gate = (
+        grad_out
+        * up
+        * (
+            0.5
+            + 0.5 * erf(gate * 0.7071067811865476)
+            + gate * (0.3989422804014327 * exp(-0.5 * (gate * gate)))
+        )
+    )
+    grad_up = grad_out * exact_gelu(gate)
+    if NEEDS_GRAD_GATE:
+        tl.store(
+            grad_gate_ptr + offsets, narrow(grad_gate, grad_gate_ptr.dtype.element_ty), mask=inside
+        )
+    if NEEDS_GRAD_UP:
+        tl.store(grad_up_ptr + offsets, narrow(grad_up, grad_up_ptr.dtype.element_ty), mask=inside)
+
+
+@triton.jit
+def _geglu_backward_none_tiled(
+    gate_ptr,
+    up_ptr,
+    grad_out_ptr,
+    grad_gate_ptr,
+    grad_up_ptr,
+    SIZE_0,
+    SIZE_1,
+    SIZE_2,
+    SIZE_3,
+    grad_out_0,
+    grad_out_1,
+    grad_out_2,
+    grad_out_3,
+    up_0,
+    up_1,
+    up_2,
+    up_3,
+    gate_0,
+    gate_1,
+    gate_2,
+    gate_3,
+    grad_gate_0,
+    grad_gate_1,
+    grad_gate_2,
+    grad_gate_3,
+    grad_up_0,
+    grad_up_1,
+    grad_up_2,
+    grad_up_3,
+    BLOCK_0: tl.constexpr,
+    BLOCK_1: tl.constexpr,
+    EVEN_0: tl.constexpr,
+    EVEN_1: tl.constexpr,
+    NEEDS_GRAD_GATE: tl.constexpr,
+    NEEDS_GRAD_UP: tl.constexpr,
+    INT: tl.constexpr,
+    FLOAT: tl.constexpr,
+):
+    """A program computes one tile of the last two axes."""
+    tile = tl.program_id(0).to(INT)
+    tiles_3 = tl.cdiv(SIZE_3, BLOCK_1)
+    tiles_2 = tl.cdiv(SIZE_2, BLOCK_0)
+    axis_3 = (tile % tiles_3) * BLOCK_1 + tl.arange(0, BLOCK_1)[None, :]
+    axis_2 = (tile // tiles_3 % tiles_2) * BLOCK_0 + tl.arange(0, BLOCK_0)[:, None]
+    outer = tile // tiles_3 // tiles_2
+    axis_1 = outer % SIZE_1
+    axis_0 = outer // SIZE_1
+    inside = below(axis_2, SIZE_2, EVEN_0) & below(axis_3, SIZE_3, EVEN_1)
+    grad_out_axes = grad_out_ptr + axis_0 * grad_out_0 + axis_1 * grad_out_1
+    up_axes = up_ptr + axis_0 * up_0 + axis_1 * up_1
+    gate_axes = gate_ptr + axis_0 * gate_0 + axis_1 * gate_1
+    grad_gate_axes = grad_gate_ptr + axis_0 * grad_gate_0 + axis_1 * grad_gate_1
+    grad_up_axes = grad_up_ptr + axis_0 * grad_up_0 + axis_1 * grad_up_1
+
+    grad_out = tl.load(
+        grad_out_axes + axis_2 * grad_out_2 + axis_3 * grad_out_3,
+        mask=inside,
+        other=0.0,
+        eviction_policy="evict_last",
+    ).to(FLOAT)
+    up = tl.load(
+        up_axes + axis_2 * up_2 + axis_3 * up_3,
+        mask=inside,
+        other=0.0,
+        eviction_policy="evict_last",
+    ).to(FLOAT)
+    gate = tl.load(
+        gate_axes + axis_2 * gate_2 + axis_3 * gate_3,
+        mask=inside,
+        other=0.0,
+        eviction_policy="evict_last",
+    ).to(FLOAT)
+    grad_gate = (
+        grad_out
+        * up
+        * (
+            0.5
+            + 0.5 * erf(gate * 0.7071067811865476)
+            + gate * (0.3989422804014327 * exp(-0.5 * (gate * gate)))
+        )
+    )
+    grad_up = grad_out * exact_gelu(gate)
+    if NEEDS_GRAD_GATE:
+        tl.store(
+            grad_gate_axes + axis_2 * grad_gate_2 + axis_3 * grad_gate_3,
+            narrow(grad_gate, grad_gate_ptr.dtype.element_ty),
+            mask=inside,
+        )
+    if NEEDS_GRAD_UP:
+        tl.store(
+            grad_up_axes + axis_2 * grad_up_2 + axis_3 * grad_up_3,
+            narrow(grad_up, grad_up_ptr.dtype.element_ty),
+            mask=inside,
+        )
 
 
 @triton.jit
@@ -287,6 +500,145 @@ def _geglu_tanh_tiled(
     )
 
 
+@triton.jit
+def _geglu_backward_tanh_flat(
+    gate_ptr,
+    up_ptr,
+    grad_out_ptr,
+    grad_gate_ptr,
+    grad_up_ptr,
+    NUMEL,
+    BLOCK: tl.constexpr,
+    EVEN: tl.constexpr,
+    NEEDS_GRAD_GATE: tl.constexpr,
+    NEEDS_GRAD_UP: tl.constexpr,
+    INT: tl.constexpr,
+    FLOAT: tl.constexpr,
+):
+    """A program computes BLOCK neighbouring elements of contiguous tensors."""
+    start = tl.program_id(0).to(INT) * BLOCK
+    offsets = start + tl.arange(0, BLOCK)
+    inside = below(offsets, NUMEL, EVEN)
+
+    grad_out = tl.load(
+        grad_out_ptr + offsets, mask=inside, other=0.0, eviction_policy="evict_last"
+    ).to(FLOAT)
+    up = tl.load(up_ptr + offsets, mask=inside, other=0.0, eviction_policy="evict_last").to(FLOAT)
+    gate = tl.load(gate_ptr + offsets, mask=inside, other=0.0, eviction_policy="evict_last").to(
+        FLOAT
+    )
+    # return gelu(gate, approximate=approximate) * up
+    value = grad_out * up
+    value_2 = gate * gate
+    value_3 = sigmoid(1.5957691216057308 * (gate + 0.044715 * (value_2 * gate)))
+    value_4 = value * gate * (value_3 * (1.0 - value_3)) * 1.5957691216057308
+    value_5 = value_4 * 0.044715
+    grad_gate = value * value_3 + value_4 + value_5 * value_2 + 2.0 * (value_5 * gate) * gate
+    grad_up = grad_out * (gate * value_3)
+    if NEEDS_GRAD_GATE:
+        tl.store(
+            grad_gate_ptr + offsets, narrow(grad_gate, grad_gate_ptr.dtype.element_ty), mask=inside
+        )
+    if NEEDS_GRAD_UP:
+        tl.store(grad_up_ptr + offsets, narrow(grad_up, grad_up_ptr.dtype.element_ty), mask=inside)
+
+
+@triton.jit
+def _geglu_backward_tanh_tiled(
+    gate_ptr,
+    up_ptr,
+    grad_out_ptr,
+    grad_gate_ptr,
+    grad_up_ptr,
+    SIZE_0,
+    SIZE_1,
+    SIZE_2,
+    SIZE_3,
+    grad_out_0,
+    grad_out_1,
+    grad_out_2,
+    grad_out_3,
+    up_0,
+    up_1,
+    up_2,
+    up_3,
+    gate_0,
+    gate_1,
+    gate_2,
+    gate_3,
+    grad_gate_0,
+    grad_gate_1,
+    grad_gate_2,
+    grad_gate_3,
+    grad_up_0,
+    grad_up_1,
+    grad_up_2,
+    grad_up_3,
+    BLOCK_0: tl.constexpr,
+    BLOCK_1: tl.constexpr,
+    EVEN_0: tl.constexpr,
+    EVEN_1: tl.constexpr,
+    NEEDS_GRAD_GATE: tl.constexpr,
+    NEEDS_GRAD_UP: tl.constexpr,
+    INT: tl.constexpr,
+    FLOAT: tl.constexpr,
+):
+    """A program computes one tile of the last two axes."""
+    tile = tl.program_id(0).to(INT)
+    tiles_3 = tl.cdiv(SIZE_3, BLOCK_1)
+    tiles_2 = tl.cdiv(SIZE_2, BLOCK_0)
+    axis_3 = (tile % tiles_3) * BLOCK_1 + tl.arange(0, BLOCK_1)[None, :]
+    axis_2 = (tile // tiles_3 % tiles_2) * BLOCK_0 + tl.arange(0, BLOCK_0)[:, None]
+    outer = tile // tiles_3 // tiles_2
+    axis_1 = outer % SIZE_1
+    axis_0 = outer // SIZE_1
+    inside = below(axis_2, SIZE_2, EVEN_0) & below(axis_3, SIZE_3, EVEN_1)
+    grad_out_axes = grad_out_ptr + axis_0 * grad_out_0 + axis_1 * grad_out_1
+    up_axes = up_ptr + axis_0 * up_0 + axis_1 * up_1
+    gate_axes = gate_ptr + axis_0 * gate_0 + axis_1 * gate_1
+    grad_gate_axes = grad_gate_ptr + axis_0 * grad_gate_0 + axis_1 * grad_gate_1
+    grad_up_axes = grad_up_ptr + axis_0 * grad_up_0 + axis_1 * grad_up_1
+
+    grad_out = tl.load(
+        grad_out_axes + axis_2 * grad_out_2 + axis_3 * grad_out_3,
+        mask=inside,
+        other=0.0,
+        eviction_policy="evict_last",
+    ).to(FLOAT)
+    up = tl.load(
+        up_axes + axis_2 * up_2 + axis_3 * up_3,
+        mask=inside,
+        other=0.0,
+        eviction_policy="evict_last",
+    ).to(FLOAT)
+    gate = tl.load(
+        gate_axes + axis_2 * gate_2 + axis_3 * gate_3,
+        mask=inside,
+        other=0.0,
+        eviction_policy="evict_last",
+    ).to(FLOAT)
+    # return gelu(gate, approximate=approximate) * up
+    value = grad_out * up
+    value_2 = gate * gate
+    value_3 = sigmoid(1.5957691216057308 * (gate + 0.044715 * (value_2 * gate)))
+    value_4 = value * gate * (value_3 * (1.0 - value_3)) * 1.5957691216057308
+    value_5 = value_4 * 0.044715
+    grad_gate = value * value_3 + value_4 + value_5 * value_2 + 2.0 * (value_5 * gate) * gate
+    grad_up = grad_out * (gate * value_3)
+    if NEEDS_GRAD_GATE:
+        tl.store(
+            grad_gate_axes + axis_2 * grad_gate_2 + axis_3 * grad_gate_3,
+            narrow(grad_gate, grad_gate_ptr.dtype.element_ty),
+            mask=inside,
+        )
+    if NEEDS_GRAD_UP:
+        tl.store(
+            grad_up_axes + axis_2 * grad_up_2 + axis_3 * grad_up_3,
+            narrow(grad_up, grad_up_ptr.dtype.element_ty),
+            mask=inside,
+        )
+
+
 def _plan_none(call: Call) -> Launch:
     """Kernel, config and grid for one set of shapes, strides and dtypes."""
 
@@ -340,6 +692,74 @@ def _plan_none(call: Call) -> Launch:
                 "BLOCK_1": block_1,
                 "EVEN_0": height % block_0 == 0,
                 "EVEN_1": length % block_1 == 0,
+            },
+            config=config,
+        )
+    )
+
+
+def _plan_backward_none(call: Call) -> Launch:
+    """Kernel, config and grid for one set of shapes, strides and dtypes."""
+
+    axes = call.axes(("N",), limit=4, reorder=True)
+
+    if axes.flat(("gate", "up", "grad_out", "grad_gate", "grad_up")) and call.takes("flat"):
+
+        def flat_time(config: Config) -> float:
+            work = Work(reads=3, writes=2, flops=40, special=3, held=2, held_wide=3)
+            return flat_cost(config, call.target, work, call.element_size, axes.total)
+
+        config = call.choose(BACKWARD_FLAT_CONFIGS, flat_time)
+        block = config["TILE"]
+        return Launch(
+            Step(
+                _geglu_backward_none_flat,
+                grid=(cdiv(axes.total, block),),
+                tensors=("gate", "up", "grad_out", "grad_gate", "grad_up"),
+                integers=(axes.total,),
+                constants={
+                    "BLOCK": block,
+                    "EVEN": axes.total % block == 0,
+                    "NEEDS_GRAD_GATE": call.needs("grad_gate"),
+                    "NEEDS_GRAD_UP": call.needs("grad_up"),
+                },
+                config=config,
+            )
+        )
+
+    axes = call.axes(("N",), limit=4)
+    height, length = axes.sizes[2:]
+    outer = axes.sizes[0] * axes.sizes[1]
+
+    def tiled_time(config: Config) -> float:
+        work = Work(reads=3, writes=2, flops=40, special=3, held=2, held_wide=3)
+        return flat_cost(config, call.target, work, call.element_size, outer * height * length)
+
+    config = call.choose(BACKWARD_TILED_CONFIGS, tiled_time)
+    block_0, block_1 = tile_shape(
+        axes.crossed(-2), height, length, config["TILE"], call.element_size
+    )
+    tiles = cdiv(height, block_0) * cdiv(length, block_1)
+    return Launch(
+        Step(
+            _geglu_backward_none_tiled,
+            grid=(outer * tiles,),
+            tensors=("gate", "up", "grad_out", "grad_gate", "grad_up"),
+            integers=(
+                *axes.sizes,
+                *axes.strides("grad_out"),
+                *axes.strides("up"),
+                *axes.strides("gate"),
+                *axes.strides("grad_gate"),
+                *axes.strides("grad_up"),
+            ),
+            constants={
+                "BLOCK_0": block_0,
+                "BLOCK_1": block_1,
+                "EVEN_0": height % block_0 == 0,
+                "EVEN_1": length % block_1 == 0,
+                "NEEDS_GRAD_GATE": call.needs("grad_gate"),
+                "NEEDS_GRAD_UP": call.needs("grad_up"),
             },
             config=config,
         )
@@ -405,6 +825,74 @@ def _plan_tanh(call: Call) -> Launch:
     )
 
 
+def _plan_backward_tanh(call: Call) -> Launch:
+    """Kernel, config and grid for one set of shapes, strides and dtypes."""
+
+    axes = call.axes(("N",), limit=4, reorder=True)
+
+    if axes.flat(("gate", "up", "grad_out", "grad_gate", "grad_up")) and call.takes("flat"):
+
+        def flat_time(config: Config) -> float:
+            work = Work(reads=3, writes=2, flops=25, special=2, held=6, held_wide=7)
+            return flat_cost(config, call.target, work, call.element_size, axes.total)
+
+        config = call.choose(BACKWARD_FLAT_CONFIGS, flat_time)
+        block = config["TILE"]
+        return Launch(
+            Step(
+                _geglu_backward_tanh_flat,
+                grid=(cdiv(axes.total, block),),
+                tensors=("gate", "up", "grad_out", "grad_gate", "grad_up"),
+                integers=(axes.total,),
+                constants={
+                    "BLOCK": block,
+                    "EVEN": axes.total % block == 0,
+                    "NEEDS_GRAD_GATE": call.needs("grad_gate"),
+                    "NEEDS_GRAD_UP": call.needs("grad_up"),
+                },
+                config=config,
+            )
+        )
+
+    axes = call.axes(("N",), limit=4)
+    height, length = axes.sizes[2:]
+    outer = axes.sizes[0] * axes.sizes[1]
+
+    def tiled_time(config: Config) -> float:
+        work = Work(reads=3, writes=2, flops=25, special=2, held=6, held_wide=7)
+        return flat_cost(config, call.target, work, call.element_size, outer * height * length)
+
+    config = call.choose(BACKWARD_TILED_CONFIGS, tiled_time)
+    block_0, block_1 = tile_shape(
+        axes.crossed(-2), height, length, config["TILE"], call.element_size
+    )
+    tiles = cdiv(height, block_0) * cdiv(length, block_1)
+    return Launch(
+        Step(
+            _geglu_backward_tanh_tiled,
+            grid=(outer * tiles,),
+            tensors=("gate", "up", "grad_out", "grad_gate", "grad_up"),
+            integers=(
+                *axes.sizes,
+                *axes.strides("grad_out"),
+                *axes.strides("up"),
+                *axes.strides("gate"),
+                *axes.strides("grad_gate"),
+                *axes.strides("grad_up"),
+            ),
+            constants={
+                "BLOCK_0": block_0,
+                "BLOCK_1": block_1,
+                "EVEN_0": height % block_0 == 0,
+                "EVEN_1": length % block_1 == 0,
+                "NEEDS_GRAD_GATE": call.needs("grad_gate"),
+                "NEEDS_GRAD_UP": call.needs("grad_up"),
+            },
+            config=config,
+        )
+    )
+
+
 def reference_none(gate, up, approximate, *, compute):
     """GEGLU after its two products (Shazeer, arXiv:2002.05202).
 
@@ -414,6 +902,24 @@ def reference_none(gate, up, approximate, *, compute):
     gate = widen(gate, compute)
     up = widen(up, compute)
     return torch.nn.functional.gelu(gate) * up
+
+
+def reference_backward_none(gate, up, grad_out, approximate, *, compute):
+    """The gradient of `reference_none`, as the kernels compute it."""
+    gate = widen(gate, compute)
+    up = widen(up, compute)
+    grad_out = widen(grad_out, compute)
+    grad_gate = (
+        grad_out
+        * up
+        * (
+            0.5
+            + 0.5 * torch.erf(gate * 0.7071067811865476)
+            + gate * (0.3989422804014327 * torch.exp(-0.5 * (gate * gate)))
+        )
+    )
+    grad_up = grad_out * torch.nn.functional.gelu(gate)
+    return grad_gate, grad_up
 
 
 def reference_tanh(gate, up, approximate, *, compute):
@@ -427,6 +933,36 @@ def reference_tanh(gate, up, approximate, *, compute):
     return gate * torch.sigmoid(1.5957691216057308 * (gate + 0.044715 * (gate * gate * gate))) * up
 
 
+def reference_backward_tanh(gate, up, grad_out, approximate, *, compute):
+    """The gradient of `reference_tanh`, as the kernels compute it."""
+    gate = widen(gate, compute)
+    up = widen(up, compute)
+    grad_out = widen(grad_out, compute)
+    # return gelu(gate, approximate=approximate) * up
+    value = grad_out * up
+    value_2 = gate * gate
+    value_3 = torch.sigmoid(1.5957691216057308 * (gate + 0.044715 * (value_2 * gate)))
+    value_4 = value * gate * (value_3 * (1.0 - value_3)) * 1.5957691216057308
+    value_5 = value_4 * 0.044715
+    grad_gate = value * value_3 + value_4 + value_5 * value_2 + 2.0 * (value_5 * gate) * gate
+    grad_up = grad_out * (gate * value_3)
+    return grad_gate, grad_up
+
+
+BACKWARD = Op(
+    name="geglu_backward",
+    spec_hash="398b2670",
+    inputs=(Operand("gate", ("N",)), Operand("up", ("N",)), Operand("grad_out", ("N",))),
+    params=(Param("approximate", "literal", "tanh", choices=("none", "tanh")),),
+    outputs=(Output("grad_gate", ("N",), like="gate"), Output("grad_up", ("N",), like="up")),
+    fold="N",
+    specialize=("approximate",),
+    partial=True,
+    variants={
+        ("none",): Variant(_plan_backward_none, reference_backward_none),
+        ("tanh",): Variant(_plan_backward_tanh, reference_backward_tanh),
+    },
+)
 OP = Op(
     name="geglu",
     spec_hash="398b2670",
@@ -437,9 +973,14 @@ OP = Op(
     specialize=("approximate",),
     inplace=("gate", "up"),
     preserve_strides=True,
+    gradients=Gradients({"out": "grad_out"}, BACKWARD),
     variants={
-        ("none",): Variant(_plan_none, reference_none),
-        ("tanh",): Variant(_plan_tanh, reference_tanh),
+        ("none",): Variant(
+            _plan_none, reference_none, gradients={"gate": "grad_gate", "up": "grad_up"}
+        ),
+        ("tanh",): Variant(
+            _plan_tanh, reference_tanh, gradients={"gate": "grad_gate", "up": "grad_up"}
+        ),
     },
 )
 

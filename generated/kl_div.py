@@ -1,6 +1,6 @@
 """Kullback-Leibler divergence KL(p || q) of each row; q is given by its logarithms.
 
-Built by tilegen 0.1.0 from specs/kl_div.py (spec f3089e94, templates 8f77c5aa).
+Built by tilegen 0.1.0 from specs/kl_div.py (spec f3089e94, templates c2fd5bca).
 Rebuild with `tilegen build`; edits are overwritten.
 
 Traffic: 2*M*N*e + 4*M bytes (e: bytes of an element)
@@ -16,6 +16,7 @@ import triton.language as tl
 from ._runtime import (
     Call,
     Config,
+    Gradients,
     Launch,
     Op,
     Operand,
@@ -27,12 +28,14 @@ from ._runtime import (
     block_cost,
     by_class,
     cdiv,
+    flat_cost,
     least,
     loop_cost,
     narrow,
     next_power_of_2,
     split_cost,
     split_row,
+    tile_shape,
     widen,
 )
 
@@ -188,6 +191,43 @@ LOOP_CONFIGS = by_class(
     (("gfx90a", "gfx942", "gfx950"), (1, 2, 4), _LOOP_7),
     (("gfx950",), (8,), _LOOP_7),
     (("gfx90a", "gfx942"), (8,), _LOOP_8),
+)
+
+_BACKWARD_TILED_1 = (
+    Config(TILE=1024, num_warps=1),  # at most 8192 B shared, unproven
+    Config(TILE=1024, num_warps=2),  # at most 8192 B shared, unproven
+    Config(TILE=1024, num_warps=4),  # at most 8192 B shared, unproven
+    Config(TILE=2048, num_warps=2),  # at most 16384 B shared, unproven
+    Config(TILE=2048, num_warps=4),  # at most 16384 B shared, unproven
+    Config(TILE=2048, num_warps=8),  # at most 16384 B shared, unproven
+)
+_BACKWARD_TILED_2 = (
+    Config(TILE=1024, num_warps=2),  # at most 8192 B shared, unproven
+    Config(TILE=1024, num_warps=4),  # at most 8192 B shared, unproven
+    Config(TILE=1024, num_warps=8),  # at most 8192 B shared, unproven
+    Config(TILE=2048, num_warps=4),  # at most 16384 B shared, unproven
+    Config(TILE=2048, num_warps=8),  # at most 16384 B shared, unproven
+    Config(TILE=4096, num_warps=8),  # at most 32768 B shared, unproven
+)
+_BACKWARD_TILED_3 = (
+    Config(TILE=1024, num_warps=1),  # at most 4096 B shared, unproven
+    Config(TILE=1024, num_warps=2),  # at most 4096 B shared, unproven
+    Config(TILE=2048, num_warps=1),  # at most 8192 B shared, unproven
+    Config(TILE=2048, num_warps=2),  # at most 8192 B shared, unproven
+    Config(TILE=2048, num_warps=4),  # at most 8192 B shared, unproven
+    Config(TILE=4096, num_warps=2),  # at most 16384 B shared, unproven
+)
+#: Tiles of TILE elements over strided axes; by architecture class and element size in bytes.
+BACKWARD_TILED_CONFIGS = by_class(
+    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2), _BACKWARD_TILED_1),
+    (
+        ("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120", "gfx90a", "gfx942", "gfx950"),
+        (4,),
+        _BACKWARD_TILED_1,
+    ),
+    (("gfx90a", "gfx942", "gfx950"), (8,), _BACKWARD_TILED_1),
+    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _BACKWARD_TILED_2),
+    (("gfx90a", "gfx942", "gfx950"), (1, 2), _BACKWARD_TILED_3),
 )
 
 
@@ -382,6 +422,85 @@ def _kl_div_finish(
     tl.store(out_rows, narrow(row_sum, out_ptr.dtype.element_ty))
 
 
+@triton.jit
+def _kl_div_backward_tiled(
+    log_q_ptr,
+    p_ptr,
+    grad_out_ptr,
+    grad_log_q_ptr,
+    grad_p_ptr,
+    M,
+    SIZE_M_1,
+    SIZE_M_2,
+    N,
+    p_M_0,
+    p_M_1,
+    p_M_2,
+    p_N,
+    grad_out_M_0,
+    grad_out_M_1,
+    grad_out_M_2,
+    log_q_M_0,
+    log_q_M_1,
+    log_q_M_2,
+    log_q_N,
+    grad_log_q_M_0,
+    grad_log_q_M_1,
+    grad_log_q_M_2,
+    grad_log_q_N,
+    grad_p_M_0,
+    grad_p_M_1,
+    grad_p_M_2,
+    grad_p_N,
+    BLOCK_0: tl.constexpr,
+    BLOCK_1: tl.constexpr,
+    EVEN_0: tl.constexpr,
+    EVEN_1: tl.constexpr,
+    NEEDS_GRAD_LOG_Q: tl.constexpr,
+    NEEDS_GRAD_P: tl.constexpr,
+    INT: tl.constexpr,
+    FLOAT: tl.constexpr,
+):
+    """A program computes one tile of (M) by (N)."""
+    tile = tl.program_id(0).to(INT)
+    tiles_1 = tl.cdiv(N, BLOCK_1)
+    n = (tile % tiles_1) * BLOCK_1 + tl.arange(0, BLOCK_1)[None, :]
+    m = (tile // tiles_1) * BLOCK_0 + tl.arange(0, BLOCK_0)[:, None]
+    in_n = below(n, N, EVEN_1)
+    in_m = below(m, M, EVEN_0)
+    m_2 = m % SIZE_M_2
+    m_1 = m // SIZE_M_2 % SIZE_M_1
+    m_0 = m // SIZE_M_2 // SIZE_M_1
+    p_m = p_ptr + m_0 * p_M_0 + m_1 * p_M_1 + m_2 * p_M_2
+    grad_out_m = grad_out_ptr + m_0 * grad_out_M_0 + m_1 * grad_out_M_1 + m_2 * grad_out_M_2
+    log_q_m = log_q_ptr + m_0 * log_q_M_0 + m_1 * log_q_M_1 + m_2 * log_q_M_2
+    grad_log_q_m = (
+        grad_log_q_ptr + m_0 * grad_log_q_M_0 + m_1 * grad_log_q_M_1 + m_2 * grad_log_q_M_2
+    )
+    grad_p_m = grad_p_ptr + m_0 * grad_p_M_0 + m_1 * grad_p_M_1 + m_2 * grad_p_M_2
+
+    p = tl.load(p_m + n * p_N, mask=in_m & in_n, other=0.0, eviction_policy="evict_last").to(FLOAT)
+    grad_out = tl.load(grad_out_m, mask=in_m, other=0.0, eviction_policy="evict_last").to(FLOAT)
+    log_q = tl.load(
+        log_q_m + n * log_q_N, mask=in_m & in_n, other=0.0, eviction_policy="evict_last"
+    ).to(FLOAT)
+    # term = where(p == 0.0, 0.0, p * (log(p) - log_q))
+    value = tl.where(p == 0.0, 0.0, grad_out)
+    value_2 = value * p
+    grad_log_q = -value_2
+    grad_p = value * (tl.log(p) - log_q) + value_2 / p
+    if NEEDS_GRAD_LOG_Q:
+        tl.store(
+            grad_log_q_m + n * grad_log_q_N,
+            narrow(grad_log_q, grad_log_q_ptr.dtype.element_ty),
+            mask=in_m & in_n,
+        )
+    if NEEDS_GRAD_P:
+        tl.store(
+            grad_p_m + n * grad_p_N, narrow(grad_p, grad_p_ptr.dtype.element_ty), mask=in_m & in_n
+        )
+
+
 def _plan(call: Call) -> Launch:
     """Kernel, config and grid for one set of shapes, strides and dtypes."""
     rows = call.axes(("M",), limit=3, spare_last=True)
@@ -500,6 +619,55 @@ def _plan(call: Call) -> Launch:
     )
 
 
+def _plan_backward(call: Call) -> Launch:
+    """Kernel, config and grid for one set of shapes, strides and dtypes."""
+
+    axes_0 = call.axes(("M",), limit=3, spare_last=True)
+    axes_1 = call.axes(("N",), limit=1)
+    height, length = axes_0.total, axes_1.total
+    outer = 1
+
+    def tiled_time(config: Config) -> float:
+        work = Work(reads=2, writes=2, flops=9, special=2, held=4, held_wide=5)
+        return flat_cost(config, call.target, work, call.element_size, outer * height * length)
+
+    config = call.choose(BACKWARD_TILED_CONFIGS, tiled_time)
+    block_0, block_1 = tile_shape(
+        axes_0.crossed(), height, length, config["TILE"], call.element_size
+    )
+    tiles = cdiv(height, block_0) * cdiv(length, block_1)
+    return Launch(
+        Step(
+            _kl_div_backward_tiled,
+            grid=(outer * tiles,),
+            tensors=("log_q", "p", "grad_out", "grad_log_q", "grad_p"),
+            integers=(
+                axes_0.total,
+                *axes_0.sizes[1:],
+                axes_1.total,
+                *axes_0.strides("p"),
+                axes_1.strides("p")[0],
+                *axes_0.strides("grad_out"),
+                *axes_0.strides("log_q"),
+                axes_1.strides("log_q")[0],
+                *axes_0.strides("grad_log_q"),
+                axes_1.strides("grad_log_q")[0],
+                *axes_0.strides("grad_p"),
+                axes_1.strides("grad_p")[0],
+            ),
+            constants={
+                "BLOCK_0": block_0,
+                "BLOCK_1": block_1,
+                "EVEN_0": height % block_0 == 0,
+                "EVEN_1": length % block_1 == 0,
+                "NEEDS_GRAD_LOG_Q": call.needs("grad_log_q"),
+                "NEEDS_GRAD_P": call.needs("grad_p"),
+            },
+            config=config,
+        )
+    )
+
+
 def reference(log_q, p, *, compute):
     """Kullback-Leibler divergence KL(p || q) of each row; q is given by its logarithms.
 
@@ -513,6 +681,33 @@ def reference(log_q, p, *, compute):
     return term.sum(-1)
 
 
+def reference_backward(log_q, p, grad_out, *, compute):
+    """The gradient of `reference`, as the kernels compute it."""
+    log_q = widen(log_q, compute)
+    p = widen(p, compute)
+    grad_out = widen(grad_out, compute)
+    # term = where(p == 0.0, 0.0, p * (log(p) - log_q))
+    value = torch.where(p == 0.0, 0.0, grad_out[:, None])
+    value_2 = value * p
+    grad_log_q = -value_2
+    grad_p = value * (torch.log(p) - log_q) + value_2 / p
+    return grad_log_q, grad_p
+
+
+BACKWARD = Op(
+    name="kl_div_backward",
+    spec_hash="f3089e94",
+    inputs=(Operand("log_q", ("M", "N")), Operand("p", ("M", "N")), Operand("grad_out", ("M",))),
+    outputs=(
+        Output("grad_log_q", ("M", "N"), like="log_q"),
+        Output("grad_p", ("M", "N"), like="p"),
+    ),
+    fold="M",
+    partial=True,
+    variants={
+        (): Variant(_plan_backward, reference_backward),
+    },
+)
 OP = Op(
     name="kl_div",
     spec_hash="f3089e94",
@@ -520,8 +715,9 @@ OP = Op(
     outputs=(Output("out", ("M",), dtype="float"),),
     fold="M",
     inplace=("log_q", "p"),
+    gradients=Gradients({"out": "grad_out"}, BACKWARD),
     variants={
-        (): Variant(_plan, reference),
+        (): Variant(_plan, reference, gradients={"log_q": "grad_log_q", "p": "grad_p"}),
     },
 )
 

@@ -1,9 +1,9 @@
 """Normalise each row to mean 0 and variance 1 (Ba et al., arXiv:1607.06450).
 
-Built by tilegen 0.1.0 from specs/layernorm.py (spec 93853039, templates 8f77c5aa).
+Built by tilegen 0.1.0 from specs/layernorm.py (spec 93853039, templates c2fd5bca).
 Rebuild with `tilegen build`; edits are overwritten.
 
-Traffic: 2*M*N*e + N*e bytes (e: bytes of an element)
+Traffic: 2*M*N*e + 8*M + N*e bytes (e: bytes of an element)
 Work: 7*M*N + 9*M flops, 4*M of them exponentials, roots and quotients
 Bound: memory on every target
 Eager PyTorch: 7 kernels, 4.0 times the bytes
@@ -16,6 +16,7 @@ import triton.language as tl
 from ._runtime import (
     Call,
     Config,
+    Gradients,
     Launch,
     Op,
     Operand,
@@ -30,6 +31,7 @@ from ._runtime import (
     by_class,
     cdiv,
     deviations,
+    in_stages,
     least,
     loop_cost,
     maximum,
@@ -61,38 +63,6 @@ _BLOCK_2 = (
     Config(TILE=8192, num_warps=8),  # at most 32768 B shared, unproven
 )
 _BLOCK_3 = (
-    Config(TILE=512, num_warps=1, registers=51),  # 512 B shared
-    Config(TILE=1024, num_warps=1, registers=64),  # 512 B shared
-    Config(TILE=4096, num_warps=2, registers=128),  # 2048 B shared
-    Config(TILE=4096, num_warps=8, registers=40),  # 64 B shared
-    Config(TILE=8192, num_warps=4, registers=127),  # 8192 B shared
-    Config(TILE=16384, num_warps=16, registers=64),  # 128 B shared
-)
-_BLOCK_4 = (
-    Config(TILE=512, num_warps=1, registers=59),  # 0 B shared
-    Config(TILE=1024, num_warps=1, registers=72),  # 0 B shared
-    Config(TILE=4096, num_warps=2, registers=167),  # 1024 B shared
-    Config(TILE=4096, num_warps=8, registers=47),  # 64 B shared
-    Config(TILE=8192, num_warps=4, registers=111),  # 4096 B shared
-    Config(TILE=16384, num_warps=16, registers=76),  # 128 B shared
-)
-_BLOCK_5 = (
-    Config(TILE=512, num_warps=1, registers=64),  # 0 B shared
-    Config(TILE=1024, num_warps=1, registers=68),  # 0 B shared
-    Config(TILE=4096, num_warps=2, registers=226),  # 2048 B shared
-    Config(TILE=4096, num_warps=8, registers=64),  # 64 B shared
-    Config(TILE=8192, num_warps=4, registers=128),  # 2048 B shared
-    Config(TILE=16384, num_warps=16, registers=66),  # 128 B shared
-)
-_BLOCK_6 = (
-    Config(TILE=512, num_warps=1, registers=127),  # 0 B shared
-    Config(TILE=1024, num_warps=1, registers=227),  # 0 B shared
-    Config(TILE=4096, num_warps=4, registers=254),  # 4096 B shared
-    Config(TILE=4096, num_warps=8, registers=152),  # 1024 B shared
-    Config(TILE=8192, num_warps=8, registers=254),  # 2048 B shared
-    Config(TILE=512, num_warps=2, registers=80, spills=True),  # 128 B shared, 8 B spilled
-)
-_BLOCK_7 = (
     Config(TILE=4096, num_warps=1),  # at most 8192 B shared, unproven
     Config(TILE=4096, num_warps=4),  # at most 8192 B shared, unproven
     Config(TILE=4096, num_warps=8),  # at most 8192 B shared, unproven
@@ -102,14 +72,10 @@ _BLOCK_7 = (
 )
 #: Whole rows in registers, TILE elements to a program; by architecture class and element size in bytes.
 BLOCK_CONFIGS = by_class(
-    (("sm_80", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2, 4), _BLOCK_1),
+    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2, 4), _BLOCK_1),
     (("gfx90a", "gfx942", "gfx950"), (8,), _BLOCK_1),
-    (("sm_80", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _BLOCK_2),
-    (("sm_90",), (1,), _BLOCK_3),
-    (("sm_90",), (2,), _BLOCK_4),
-    (("sm_90",), (4,), _BLOCK_5),
-    (("sm_90",), (8,), _BLOCK_6),
-    (("gfx90a", "gfx942", "gfx950"), (1, 2, 4), _BLOCK_7),
+    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _BLOCK_2),
+    (("gfx90a", "gfx942", "gfx950"), (1, 2, 4), _BLOCK_3),
 )
 
 _LOOP_1 = (
@@ -129,38 +95,6 @@ _LOOP_2 = (
     Config(TILE=16384, num_warps=32),  # at most 65536 B shared, unproven
 )
 _LOOP_3 = (
-    Config(TILE=2048, num_warps=4, registers=32),  # 48 B shared
-    Config(TILE=2048, num_warps=8, registers=29),  # 4096 B shared, 33 registers in split rows
-    Config(TILE=8192, num_warps=4, registers=56),  # 48 B shared
-    Config(TILE=8192, num_warps=8, registers=32),  # 96 B shared, 38 registers in split rows
-    Config(TILE=16384, num_warps=8, registers=46),  # 96 B shared, 48 registers in split rows
-    Config(TILE=32768, num_warps=32, registers=35),  # 384 B shared, 38 registers in split rows
-)
-_LOOP_4 = (
-    Config(TILE=2048, num_warps=4, registers=32),  # 48 B shared
-    Config(TILE=2048, num_warps=8, registers=32),  # 96 B shared
-    Config(TILE=8192, num_warps=4, registers=80),  # 48 B shared, 96 registers in split rows
-    Config(TILE=8192, num_warps=8, registers=57),  # 96 B shared, 60 registers in split rows
-    Config(TILE=16384, num_warps=8, registers=93),  # 96 B shared, 100 registers in split rows
-    Config(TILE=32768, num_warps=32, registers=62),  # 384 B shared
-)
-_LOOP_5 = (
-    Config(TILE=2048, num_warps=4, registers=44),  # 48 B shared
-    Config(TILE=2048, num_warps=8, registers=34),  # 96 B shared
-    Config(TILE=8192, num_warps=4, registers=100),  # 48 B shared, 102 registers in split rows
-    Config(TILE=8192, num_warps=8, registers=64),  # 96 B shared
-    Config(TILE=16384, num_warps=8, registers=102),  # 96 B shared
-    Config(TILE=32768, num_warps=32, registers=64),  # 384 B shared
-)
-_LOOP_6 = (
-    Config(TILE=2048, num_warps=4, registers=80),  # 96 B shared
-    Config(TILE=2048, num_warps=8, registers=58),  # 192 B shared
-    Config(TILE=8192, num_warps=4, registers=168),  # 96 B shared
-    Config(TILE=8192, num_warps=8, registers=128),  # 192 B shared
-    Config(TILE=16384, num_warps=16, registers=100),  # 384 B shared, 110 registers in split rows
-    Config(TILE=16384, num_warps=32, registers=64, spills=True),  # 768 B shared, 104 B spilled
-)
-_LOOP_7 = (
     Config(TILE=2048, num_warps=4),  # at most 8192 B shared, unproven
     Config(TILE=8192, num_warps=4),  # at most 32768 B shared, unproven
     Config(TILE=8192, num_warps=8),  # at most 32768 B shared, unproven
@@ -168,7 +102,7 @@ _LOOP_7 = (
     Config(TILE=32768, num_warps=8),  # at most 131072 B shared, unproven
     Config(TILE=32768, num_warps=16),  # at most 131072 B shared, unproven
 )
-_LOOP_8 = (
+_LOOP_4 = (
     Config(TILE=2048, num_warps=4),  # at most 8192 B shared, unproven
     Config(TILE=2048, num_warps=8),  # at most 8192 B shared, unproven
     Config(TILE=2048, num_warps=16),  # at most 8192 B shared, unproven
@@ -176,7 +110,7 @@ _LOOP_8 = (
     Config(TILE=8192, num_warps=8),  # at most 32768 B shared, unproven
     Config(TILE=16384, num_warps=16),  # at most 65536 B shared, unproven
 )
-_LOOP_9 = (
+_LOOP_5 = (
     Config(TILE=2048, num_warps=4),  # at most 8192 B shared, unproven
     Config(TILE=2048, num_warps=8),  # at most 8192 B shared, unproven
     Config(TILE=4096, num_warps=4),  # at most 16384 B shared, unproven
@@ -186,16 +120,103 @@ _LOOP_9 = (
 )
 #: Sweeps over one row, TILE elements at a time; by architecture class and element size in bytes.
 LOOP_CONFIGS = by_class(
-    (("sm_80", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2, 4), _LOOP_1),
-    (("sm_80", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _LOOP_2),
-    (("sm_90",), (1,), _LOOP_3),
-    (("sm_90",), (2,), _LOOP_4),
-    (("sm_90",), (4,), _LOOP_5),
-    (("sm_90",), (8,), _LOOP_6),
-    (("gfx90a", "gfx942", "gfx950"), (1, 2, 4), _LOOP_7),
-    (("gfx950",), (8,), _LOOP_7),
-    (("gfx90a",), (8,), _LOOP_8),
-    (("gfx942",), (8,), _LOOP_9),
+    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2, 4), _LOOP_1),
+    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _LOOP_2),
+    (("gfx90a", "gfx942", "gfx950"), (1, 2, 4), _LOOP_3),
+    (("gfx950",), (8,), _LOOP_3),
+    (("gfx90a",), (8,), _LOOP_4),
+    (("gfx942",), (8,), _LOOP_5),
+)
+
+_BACKWARD_BLOCK_1 = (
+    Config(TILE=1024, num_warps=1),  # at most 2048 B shared, unproven
+    Config(TILE=4096, num_warps=2),  # at most 8192 B shared, unproven
+    Config(TILE=4096, num_warps=4),  # at most 8192 B shared, unproven
+    Config(TILE=4096, num_warps=8),  # at most 8192 B shared, unproven
+    Config(TILE=8192, num_warps=4),  # at most 16384 B shared, unproven
+    Config(TILE=16384, num_warps=16),  # at most 32768 B shared, unproven
+)
+_BACKWARD_BLOCK_2 = (
+    Config(TILE=512, num_warps=1),  # at most 2048 B shared, unproven
+    Config(TILE=512, num_warps=2),  # at most 2048 B shared, unproven
+    Config(TILE=1024, num_warps=1),  # at most 4096 B shared, unproven
+    Config(TILE=4096, num_warps=4),  # at most 16384 B shared, unproven
+    Config(TILE=4096, num_warps=8),  # at most 16384 B shared, unproven
+    Config(TILE=8192, num_warps=16),  # at most 32768 B shared, unproven
+)
+_BACKWARD_BLOCK_3 = (
+    Config(TILE=512, num_warps=1),  # at most 2048 B shared, unproven
+    Config(TILE=512, num_warps=2),  # at most 2048 B shared, unproven
+    Config(TILE=512, num_warps=4),  # at most 2048 B shared, unproven
+    Config(TILE=512, num_warps=8),  # at most 2048 B shared, unproven
+    Config(TILE=1024, num_warps=2),  # at most 4096 B shared, unproven
+    Config(TILE=4096, num_warps=8),  # at most 16384 B shared, unproven
+)
+_BACKWARD_BLOCK_4 = (
+    Config(TILE=4096, num_warps=4),  # at most 8192 B shared, unproven
+    Config(TILE=4096, num_warps=8),  # at most 8192 B shared, unproven
+    Config(TILE=8192, num_warps=2),  # at most 16384 B shared, unproven
+    Config(TILE=8192, num_warps=8),  # at most 16384 B shared, unproven
+    Config(TILE=16384, num_warps=4),  # at most 32768 B shared, unproven
+    Config(TILE=32768, num_warps=16),  # at most 65536 B shared, unproven
+)
+#: Whole rows in registers, TILE elements to a program; by architecture class and element size in bytes.
+BACKWARD_BLOCK_CONFIGS = by_class(
+    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2), _BACKWARD_BLOCK_1),
+    (("gfx90a", "gfx942", "gfx950"), (4,), _BACKWARD_BLOCK_1),
+    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (4,), _BACKWARD_BLOCK_2),
+    (("gfx90a", "gfx942", "gfx950"), (8,), _BACKWARD_BLOCK_2),
+    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _BACKWARD_BLOCK_3),
+    (("gfx90a", "gfx942", "gfx950"), (1, 2), _BACKWARD_BLOCK_4),
+)
+
+_BACKWARD_LOOP_1 = (
+    Config(TILE=2048, num_warps=4),  # at most 1024 B shared, unproven
+    Config(TILE=2048, num_warps=8),  # at most 1024 B shared, unproven
+    Config(TILE=4096, num_warps=4),  # at most 2048 B shared, unproven
+    Config(TILE=8192, num_warps=4),  # at most 4096 B shared, unproven
+    Config(TILE=16384, num_warps=8),  # at most 8192 B shared, unproven
+    Config(TILE=32768, num_warps=32),  # at most 16384 B shared, unproven
+)
+_BACKWARD_LOOP_2 = (
+    Config(TILE=2048, num_warps=4),  # at most 2048 B shared, unproven
+    Config(TILE=2048, num_warps=8),  # at most 2048 B shared, unproven
+    Config(TILE=2048, num_warps=16),  # at most 2048 B shared, unproven
+    Config(TILE=8192, num_warps=4),  # at most 8192 B shared, unproven
+    Config(TILE=8192, num_warps=8),  # at most 8192 B shared, unproven
+    Config(TILE=16384, num_warps=32),  # at most 16384 B shared, unproven
+)
+_BACKWARD_LOOP_3 = (
+    Config(TILE=2048, num_warps=4),  # at most 8192 B shared, unproven
+    Config(TILE=2048, num_warps=8),  # at most 8192 B shared, unproven
+    Config(TILE=4096, num_warps=4),  # at most 16384 B shared, unproven
+    Config(TILE=4096, num_warps=8),  # at most 16384 B shared, unproven
+    Config(TILE=8192, num_warps=16),  # at most 32768 B shared, unproven
+    Config(TILE=8192, num_warps=32),  # at most 32768 B shared, unproven
+)
+_BACKWARD_LOOP_4 = (
+    Config(TILE=8192, num_warps=4),  # at most 8192 B shared, unproven
+    Config(TILE=8192, num_warps=8),  # at most 8192 B shared, unproven
+    Config(TILE=8192, num_warps=16),  # at most 8192 B shared, unproven
+    Config(TILE=16384, num_warps=16),  # at most 16384 B shared, unproven
+    Config(TILE=32768, num_warps=8),  # at most 32768 B shared, unproven
+    Config(TILE=32768, num_warps=16),  # at most 32768 B shared, unproven
+)
+_BACKWARD_LOOP_5 = (
+    Config(TILE=2048, num_warps=4),  # at most 8192 B shared, unproven
+    Config(TILE=2048, num_warps=8),  # at most 8192 B shared, unproven
+    Config(TILE=2048, num_warps=16),  # at most 8192 B shared, unproven
+    Config(TILE=8192, num_warps=4),  # at most 32768 B shared, unproven
+    Config(TILE=8192, num_warps=16),  # at most 32768 B shared, unproven
+    Config(TILE=16384, num_warps=16),  # at most 65536 B shared, unproven
+)
+#: Sweeps over one row, TILE elements at a time; by architecture class and element size in bytes.
+BACKWARD_LOOP_CONFIGS = by_class(
+    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2), _BACKWARD_LOOP_1),
+    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (4,), _BACKWARD_LOOP_2),
+    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _BACKWARD_LOOP_3),
+    (("gfx90a", "gfx942", "gfx950"), (1, 2, 4), _BACKWARD_LOOP_4),
+    (("gfx90a", "gfx942", "gfx950"), (8,), _BACKWARD_LOOP_5),
 )
 
 
@@ -204,6 +225,8 @@ def _layernorm_block(
     x_ptr,
     weight_ptr,
     y_ptr,
+    row_mean_ptr,
+    rstd_ptr,
     M,
     ROWS_1,
     ROWS_2,
@@ -217,12 +240,20 @@ def _layernorm_block(
     y_row_1,
     y_row_2,
     y_col,
+    row_mean_row_0,
+    row_mean_row_1,
+    row_mean_row_2,
+    rstd_row_0,
+    rstd_row_1,
+    rstd_row_2,
     eps,
     BLOCK_M: tl.constexpr,
     BLOCK_N: tl.constexpr,
     EVEN_M: tl.constexpr,
     EVEN_N: tl.constexpr,
     EARLY: tl.constexpr,
+    NEEDS_ROW_MEAN: tl.constexpr,
+    NEEDS_RSTD: tl.constexpr,
     INT: tl.constexpr,
     FLOAT: tl.constexpr,
 ):
@@ -236,6 +267,10 @@ def _layernorm_block(
     row_0 = rows // ROWS_2 // ROWS_1
     x_rows = x_ptr + row_0 * x_row_0 + row_1 * x_row_1 + row_2 * x_row_2
     y_rows = y_ptr + row_0 * y_row_0 + row_1 * y_row_1 + row_2 * y_row_2
+    row_mean_rows = (
+        row_mean_ptr + row_0 * row_mean_row_0 + row_1 * row_mean_row_1 + row_2 * row_mean_row_2
+    )
+    rstd_rows = rstd_ptr + row_0 * rstd_row_0 + row_1 * rstd_row_1 + row_2 * rstd_row_2
 
     eps = scalar(eps, FLOAT)
 
@@ -262,6 +297,10 @@ def _layernorm_block(
         )
     y = (x - row_mean) * rstd * weight.to(FLOAT)
     tl.store(y_rows + cols * y_col, narrow(y, y_ptr.dtype.element_ty), mask=in_rows & in_cols)
+    if NEEDS_ROW_MEAN:
+        tl.store(row_mean_rows, narrow(row_mean, row_mean_ptr.dtype.element_ty), mask=in_rows)
+    if NEEDS_RSTD:
+        tl.store(rstd_rows, narrow(rstd, rstd_ptr.dtype.element_ty), mask=in_rows)
 
 
 @triton.jit
@@ -269,6 +308,8 @@ def _layernorm_loop(
     x_ptr,
     weight_ptr,
     y_ptr,
+    row_mean_ptr,
+    rstd_ptr,
     M,
     ROWS_1,
     ROWS_2,
@@ -282,10 +323,18 @@ def _layernorm_loop(
     y_row_1,
     y_row_2,
     y_col,
+    row_mean_row_0,
+    row_mean_row_1,
+    row_mean_row_2,
+    rstd_row_0,
+    rstd_row_1,
+    rstd_row_2,
     eps,
     LANES: tl.constexpr,
     VECTOR: tl.constexpr,
     EVEN: tl.constexpr,
+    NEEDS_ROW_MEAN: tl.constexpr,
+    NEEDS_RSTD: tl.constexpr,
     INT: tl.constexpr,
     FLOAT: tl.constexpr,
 ):
@@ -297,6 +346,10 @@ def _layernorm_loop(
     row_0 = rows // ROWS_2 // ROWS_1
     x_rows = x_ptr + row_0 * x_row_0 + row_1 * x_row_1 + row_2 * x_row_2
     y_rows = y_ptr + row_0 * y_row_0 + row_1 * y_row_1 + row_2 * y_row_2
+    row_mean_rows = (
+        row_mean_ptr + row_0 * row_mean_row_0 + row_1 * row_mean_row_1 + row_2 * row_mean_row_2
+    )
+    rstd_rows = rstd_ptr + row_0 * rstd_row_0 + row_1 * rstd_row_1 + row_2 * rstd_row_2
 
     eps = scalar(eps, FLOAT)
 
@@ -342,6 +395,11 @@ def _layernorm_loop(
             mask=in_cols,
             cache_modifier=".cs",
         )
+
+    if NEEDS_ROW_MEAN:
+        tl.store(row_mean_rows, narrow(row_mean, row_mean_ptr.dtype.element_ty))
+    if NEEDS_RSTD:
+        tl.store(rstd_rows, narrow(rstd, rstd_ptr.dtype.element_ty))
 
 
 @triton.jit
@@ -406,6 +464,8 @@ def _layernorm_finish(
     x_ptr,
     weight_ptr,
     y_ptr,
+    row_mean_ptr,
+    rstd_ptr,
     M,
     ROWS_1,
     ROWS_2,
@@ -419,6 +479,12 @@ def _layernorm_finish(
     y_row_1,
     y_row_2,
     y_col,
+    row_mean_row_0,
+    row_mean_row_1,
+    row_mean_row_2,
+    rstd_row_0,
+    rstd_row_1,
+    rstd_row_2,
     eps,
     LANES: tl.constexpr,
     VECTOR: tl.constexpr,
@@ -426,6 +492,8 @@ def _layernorm_finish(
     SPLITS: tl.constexpr,
     CHUNK: tl.constexpr,
     BLOCK_S: tl.constexpr,
+    NEEDS_ROW_MEAN: tl.constexpr,
+    NEEDS_RSTD: tl.constexpr,
     INT: tl.constexpr,
     FLOAT: tl.constexpr,
 ):
@@ -433,12 +501,17 @@ def _layernorm_finish(
     split = (tl.program_id(0) % SPLITS).to(INT)
     rows = (tl.program_id(0) // SPLITS).to(INT) + tl.arange(0, 1)[:, None]
     stop = tl.minimum((split + 1) * CHUNK, N)
+    leads = rows * 0 + split == 0
     lane = (tl.arange(0, LANES)[:, None] * VECTOR + tl.arange(0, VECTOR)[None, :]).to(INT)
     row_2 = rows % ROWS_2
     row_1 = rows // ROWS_2 % ROWS_1
     row_0 = rows // ROWS_2 // ROWS_1
     x_rows = x_ptr + row_0 * x_row_0 + row_1 * x_row_1 + row_2 * x_row_2
     y_rows = y_ptr + row_0 * y_row_0 + row_1 * y_row_1 + row_2 * y_row_2
+    row_mean_rows = (
+        row_mean_ptr + row_0 * row_mean_row_0 + row_1 * row_mean_row_1 + row_2 * row_mean_row_2
+    )
+    rstd_rows = rstd_ptr + row_0 * rstd_row_0 + row_1 * rstd_row_1 + row_2 * rstd_row_2
 
     eps = scalar(eps, FLOAT)
 
@@ -465,6 +538,592 @@ def _layernorm_finish(
             cache_modifier=".cs",
         )
 
+    if NEEDS_ROW_MEAN:
+        tl.store(row_mean_rows, narrow(row_mean, row_mean_ptr.dtype.element_ty), mask=leads)
+    if NEEDS_RSTD:
+        tl.store(rstd_rows, narrow(rstd, rstd_ptr.dtype.element_ty), mask=leads)
+
+
+@triton.jit
+def _layernorm_backward_stage_1_block(
+    x_ptr,
+    row_mean_ptr,
+    rstd_ptr,
+    grad_y_ptr,
+    grad_weight_ptr,
+    N,
+    ROWS_1,
+    ROWS_2,
+    M,
+    grad_y_row_0,
+    grad_y_row_1,
+    grad_y_row_2,
+    grad_y_col,
+    x_row_0,
+    x_row_1,
+    x_row_2,
+    x_col,
+    row_mean_col,
+    rstd_col,
+    grad_weight_row_0,
+    grad_weight_row_1,
+    grad_weight_row_2,
+    BLOCK_M: tl.constexpr,
+    BLOCK_N: tl.constexpr,
+    EVEN_M: tl.constexpr,
+    EVEN_N: tl.constexpr,
+    NEEDS_GRAD_WEIGHT: tl.constexpr,
+    INT: tl.constexpr,
+    FLOAT: tl.constexpr,
+):
+    """A program holds BLOCK_M whole rows in registers."""
+    rows = tl.program_id(0).to(INT) * BLOCK_M + tl.arange(0, BLOCK_M)[:, None]
+    cols = tl.arange(0, BLOCK_N)[None, :].to(INT)
+    in_cols = below(cols, M, EVEN_N)
+    in_rows = below(rows, N, EVEN_M)
+    row_2 = rows % ROWS_2
+    row_1 = rows // ROWS_2 % ROWS_1
+    row_0 = rows // ROWS_2 // ROWS_1
+    grad_y_rows = grad_y_ptr + row_0 * grad_y_row_0 + row_1 * grad_y_row_1 + row_2 * grad_y_row_2
+    x_rows = x_ptr + row_0 * x_row_0 + row_1 * x_row_1 + row_2 * x_row_2
+    grad_weight_rows = (
+        grad_weight_ptr
+        + row_0 * grad_weight_row_0
+        + row_1 * grad_weight_row_1
+        + row_2 * grad_weight_row_2
+    )
+
+    grad_y = tl.load(
+        grad_y_rows + cols * grad_y_col,
+        mask=in_rows & in_cols,
+        other=0.0,
+        eviction_policy="evict_last",
+    ).to(FLOAT)
+    x = tl.load(
+        x_rows + cols * x_col, mask=in_rows & in_cols, other=0.0, eviction_policy="evict_last"
+    ).to(FLOAT)
+    row_mean = tl.load(
+        row_mean_ptr + cols * row_mean_col, mask=in_cols, other=0.0, eviction_policy="evict_last"
+    ).to(FLOAT)
+    rstd = tl.load(
+        rstd_ptr + cols * rstd_col, mask=in_cols, other=0.0, eviction_policy="evict_last"
+    ).to(FLOAT)
+    grad_weight = tl.sum(grad_y * ((x - row_mean) * rstd), axis=1, keep_dims=True)
+    if NEEDS_GRAD_WEIGHT:
+        tl.store(
+            grad_weight_rows, narrow(grad_weight, grad_weight_ptr.dtype.element_ty), mask=in_rows
+        )
+
+
+@triton.jit
+def _layernorm_backward_stage_1_loop(
+    x_ptr,
+    row_mean_ptr,
+    rstd_ptr,
+    grad_y_ptr,
+    grad_weight_ptr,
+    N,
+    ROWS_1,
+    ROWS_2,
+    M,
+    grad_y_row_0,
+    grad_y_row_1,
+    grad_y_row_2,
+    grad_y_col,
+    x_row_0,
+    x_row_1,
+    x_row_2,
+    x_col,
+    row_mean_col,
+    rstd_col,
+    grad_weight_row_0,
+    grad_weight_row_1,
+    grad_weight_row_2,
+    LANES: tl.constexpr,
+    VECTOR: tl.constexpr,
+    EVEN: tl.constexpr,
+    NEEDS_GRAD_WEIGHT: tl.constexpr,
+    INT: tl.constexpr,
+    FLOAT: tl.constexpr,
+):
+    """A program goes over one row once, block by block."""
+    rows = tl.program_id(0).to(INT) + tl.arange(0, 1)[:, None]
+    lane = (tl.arange(0, LANES)[:, None] * VECTOR + tl.arange(0, VECTOR)[None, :]).to(INT)
+    row_2 = rows % ROWS_2
+    row_1 = rows // ROWS_2 % ROWS_1
+    row_0 = rows // ROWS_2 // ROWS_1
+    grad_y_rows = grad_y_ptr + row_0 * grad_y_row_0 + row_1 * grad_y_row_1 + row_2 * grad_y_row_2
+    x_rows = x_ptr + row_0 * x_row_0 + row_1 * x_row_1 + row_2 * x_row_2
+    grad_weight_rows = (
+        grad_weight_ptr
+        + row_0 * grad_weight_row_0
+        + row_1 * grad_weight_row_1
+        + row_2 * grad_weight_row_2
+    )
+
+    total = tl.full((LANES, 1), 0.0, FLOAT)
+    for start in range(0, M, LANES * VECTOR):
+        cols = start + lane
+        in_cols = below(cols, M, EVEN)
+
+        grad_y = tl.load(grad_y_rows + cols * grad_y_col, mask=in_cols, other=0.0).to(FLOAT)
+        x = tl.load(x_rows + cols * x_col, mask=in_cols, other=0.0).to(FLOAT)
+        row_mean = tl.load(row_mean_ptr + cols * row_mean_col, mask=in_cols, other=0.0).to(FLOAT)
+        rstd = tl.load(rstd_ptr + cols * rstd_col, mask=in_cols, other=0.0).to(FLOAT)
+        total = total + tl.sum(grad_y * ((x - row_mean) * rstd), axis=1, keep_dims=True)
+
+    grad_weight = tl.sum(total, axis=0, keep_dims=True)
+
+    if NEEDS_GRAD_WEIGHT:
+        tl.store(grad_weight_rows, narrow(grad_weight, grad_weight_ptr.dtype.element_ty))
+
+
+@triton.jit
+def _layernorm_backward_stage_1_partial(
+    x_ptr,
+    row_mean_ptr,
+    rstd_ptr,
+    grad_y_ptr,
+    partial_total_ptr,
+    N,
+    ROWS_1,
+    ROWS_2,
+    M,
+    grad_y_row_0,
+    grad_y_row_1,
+    grad_y_row_2,
+    grad_y_col,
+    x_row_0,
+    x_row_1,
+    x_row_2,
+    x_col,
+    row_mean_col,
+    rstd_col,
+    LANES: tl.constexpr,
+    VECTOR: tl.constexpr,
+    EVEN: tl.constexpr,
+    SPLITS: tl.constexpr,
+    CHUNK: tl.constexpr,
+    INT: tl.constexpr,
+    FLOAT: tl.constexpr,
+):
+    """A program reduces one chunk of a row to its partial states."""
+    split = (tl.program_id(0) % SPLITS).to(INT)
+    rows = (tl.program_id(0) // SPLITS).to(INT) + tl.arange(0, 1)[:, None]
+    stop = tl.minimum((split + 1) * CHUNK, M)
+    lane = (tl.arange(0, LANES)[:, None] * VECTOR + tl.arange(0, VECTOR)[None, :]).to(INT)
+    row_2 = rows % ROWS_2
+    row_1 = rows // ROWS_2 % ROWS_1
+    row_0 = rows // ROWS_2 // ROWS_1
+    grad_y_rows = grad_y_ptr + row_0 * grad_y_row_0 + row_1 * grad_y_row_1 + row_2 * grad_y_row_2
+    x_rows = x_ptr + row_0 * x_row_0 + row_1 * x_row_1 + row_2 * x_row_2
+
+    total = tl.full((LANES, 1), 0.0, FLOAT)
+    for start in range(split * CHUNK, stop, LANES * VECTOR):
+        cols = start + lane
+        in_cols = below(cols, stop, EVEN)
+
+        grad_y = tl.load(grad_y_rows + cols * grad_y_col, mask=in_cols, other=0.0).to(FLOAT)
+        x = tl.load(x_rows + cols * x_col, mask=in_cols, other=0.0).to(FLOAT)
+        row_mean = tl.load(row_mean_ptr + cols * row_mean_col, mask=in_cols, other=0.0).to(FLOAT)
+        rstd = tl.load(rstd_ptr + cols * rstd_col, mask=in_cols, other=0.0).to(FLOAT)
+        total = total + tl.sum(grad_y * ((x - row_mean) * rstd), axis=1, keep_dims=True)
+
+    grad_weight = tl.sum(total, axis=0, keep_dims=True)
+    tl.store(partial_total_ptr + rows * SPLITS + split, grad_weight)
+
+
+@triton.jit
+def _layernorm_backward_stage_1_finish(
+    partial_total_ptr,
+    grad_weight_ptr,
+    N,
+    ROWS_1,
+    ROWS_2,
+    M,
+    grad_weight_row_0,
+    grad_weight_row_1,
+    grad_weight_row_2,
+    SPLITS: tl.constexpr,
+    BLOCK_S: tl.constexpr,
+    NEEDS_GRAD_WEIGHT: tl.constexpr,
+    INT: tl.constexpr,
+    FLOAT: tl.constexpr,
+):
+    """A program joins the partial states of a row."""
+    rows = tl.program_id(0).to(INT) + tl.arange(0, 1)[:, None]
+    row_2 = rows % ROWS_2
+    row_1 = rows // ROWS_2 % ROWS_1
+    row_0 = rows // ROWS_2 // ROWS_1
+    grad_weight_rows = (
+        grad_weight_ptr
+        + row_0 * grad_weight_row_0
+        + row_1 * grad_weight_row_1
+        + row_2 * grad_weight_row_2
+    )
+
+    splits = tl.arange(0, BLOCK_S)[:, None]
+    total = tl.load(partial_total_ptr + rows * SPLITS + splits, mask=splits < SPLITS, other=0.0)
+    grad_weight = tl.sum(total, axis=0, keep_dims=True)
+
+    if NEEDS_GRAD_WEIGHT:
+        tl.store(grad_weight_rows, narrow(grad_weight, grad_weight_ptr.dtype.element_ty))
+
+
+@triton.jit
+def _layernorm_backward_stage_2_block(
+    x_ptr,
+    weight_ptr,
+    row_mean_ptr,
+    rstd_ptr,
+    grad_y_ptr,
+    grad_x_ptr,
+    M,
+    ROWS_1,
+    ROWS_2,
+    N,
+    grad_y_row_0,
+    grad_y_row_1,
+    grad_y_row_2,
+    grad_y_col,
+    weight_col,
+    x_row_0,
+    x_row_1,
+    x_row_2,
+    x_col,
+    row_mean_row_0,
+    row_mean_row_1,
+    row_mean_row_2,
+    rstd_row_0,
+    rstd_row_1,
+    rstd_row_2,
+    grad_x_row_0,
+    grad_x_row_1,
+    grad_x_row_2,
+    grad_x_col,
+    BLOCK_M: tl.constexpr,
+    BLOCK_N: tl.constexpr,
+    EVEN_M: tl.constexpr,
+    EVEN_N: tl.constexpr,
+    NEEDS_GRAD_X: tl.constexpr,
+    INT: tl.constexpr,
+    FLOAT: tl.constexpr,
+):
+    """A program holds BLOCK_M whole rows in registers."""
+    rows = tl.program_id(0).to(INT) * BLOCK_M + tl.arange(0, BLOCK_M)[:, None]
+    cols = tl.arange(0, BLOCK_N)[None, :].to(INT)
+    in_cols = below(cols, N, EVEN_N)
+    in_rows = below(rows, M, EVEN_M)
+    row_2 = rows % ROWS_2
+    row_1 = rows // ROWS_2 % ROWS_1
+    row_0 = rows // ROWS_2 // ROWS_1
+    grad_y_rows = grad_y_ptr + row_0 * grad_y_row_0 + row_1 * grad_y_row_1 + row_2 * grad_y_row_2
+    x_rows = x_ptr + row_0 * x_row_0 + row_1 * x_row_1 + row_2 * x_row_2
+    row_mean_rows = (
+        row_mean_ptr + row_0 * row_mean_row_0 + row_1 * row_mean_row_1 + row_2 * row_mean_row_2
+    )
+    rstd_rows = rstd_ptr + row_0 * rstd_row_0 + row_1 * rstd_row_1 + row_2 * rstd_row_2
+    grad_x_rows = grad_x_ptr + row_0 * grad_x_row_0 + row_1 * grad_x_row_1 + row_2 * grad_x_row_2
+
+    grad_y = tl.load(
+        grad_y_rows + cols * grad_y_col,
+        mask=in_rows & in_cols,
+        other=0.0,
+        eviction_policy="evict_last",
+    ).to(FLOAT)
+    weight = tl.load(
+        weight_ptr + cols * weight_col, mask=in_cols, other=0.0, eviction_policy="evict_last"
+    ).to(FLOAT)
+    x = tl.load(
+        x_rows + cols * x_col, mask=in_rows & in_cols, other=0.0, eviction_policy="evict_last"
+    ).to(FLOAT)
+    row_mean = tl.load(row_mean_rows, mask=in_rows, other=0.0, eviction_policy="evict_last").to(
+        FLOAT
+    )
+    rstd = tl.load(rstd_rows, mask=in_rows, other=0.0, eviction_policy="evict_last").to(FLOAT)
+    # y = (x - mean(x)) * rstd * weight
+    value = grad_y * weight
+    value_2 = x - row_mean
+    # rstd = rsqrt(variance(x) + eps)
+    grad_rstd = tl.sum(value * value_2, axis=1, keep_dims=True)
+    value_3 = value * rstd
+    row_sum = tl.sum(-value_3, axis=1, keep_dims=True)
+    grad_x = 2.0 * (-0.5 * grad_rstd * (rstd * rstd * rstd)) / N * value_2 + value_3 + row_sum / N
+    if NEEDS_GRAD_X:
+        tl.store(
+            grad_x_rows + cols * grad_x_col,
+            narrow(grad_x, grad_x_ptr.dtype.element_ty),
+            mask=in_rows & in_cols,
+        )
+
+
+@triton.jit
+def _layernorm_backward_stage_2_loop(
+    x_ptr,
+    weight_ptr,
+    row_mean_ptr,
+    rstd_ptr,
+    grad_y_ptr,
+    grad_x_ptr,
+    M,
+    ROWS_1,
+    ROWS_2,
+    N,
+    row_mean_row_0,
+    row_mean_row_1,
+    row_mean_row_2,
+    rstd_row_0,
+    rstd_row_1,
+    rstd_row_2,
+    grad_y_row_0,
+    grad_y_row_1,
+    grad_y_row_2,
+    grad_y_col,
+    weight_col,
+    x_row_0,
+    x_row_1,
+    x_row_2,
+    x_col,
+    grad_x_row_0,
+    grad_x_row_1,
+    grad_x_row_2,
+    grad_x_col,
+    LANES: tl.constexpr,
+    VECTOR: tl.constexpr,
+    EVEN: tl.constexpr,
+    NEEDS_GRAD_X: tl.constexpr,
+    INT: tl.constexpr,
+    FLOAT: tl.constexpr,
+):
+    """A program goes over one row twice, block by block."""
+    rows = tl.program_id(0).to(INT) + tl.arange(0, 1)[:, None]
+    lane = (tl.arange(0, LANES)[:, None] * VECTOR + tl.arange(0, VECTOR)[None, :]).to(INT)
+    row_2 = rows % ROWS_2
+    row_1 = rows // ROWS_2 % ROWS_1
+    row_0 = rows // ROWS_2 // ROWS_1
+    row_mean_rows = (
+        row_mean_ptr + row_0 * row_mean_row_0 + row_1 * row_mean_row_1 + row_2 * row_mean_row_2
+    )
+    rstd_rows = rstd_ptr + row_0 * rstd_row_0 + row_1 * rstd_row_1 + row_2 * rstd_row_2
+    grad_y_rows = grad_y_ptr + row_0 * grad_y_row_0 + row_1 * grad_y_row_1 + row_2 * grad_y_row_2
+    x_rows = x_ptr + row_0 * x_row_0 + row_1 * x_row_1 + row_2 * x_row_2
+    grad_x_rows = grad_x_ptr + row_0 * grad_x_row_0 + row_1 * grad_x_row_1 + row_2 * grad_x_row_2
+
+    row_mean = tl.load(row_mean_rows).to(FLOAT)
+    rstd = tl.load(rstd_rows).to(FLOAT)
+
+    total = tl.full((LANES, 1), 0.0, FLOAT)
+    total_2 = tl.full((LANES, 1), 0.0, FLOAT)
+    for start in range(0, N, LANES * VECTOR):
+        cols = start + lane
+        in_cols = below(cols, N, EVEN)
+
+        grad_y = tl.load(
+            grad_y_rows + cols * grad_y_col, mask=in_cols, other=0.0, eviction_policy="evict_last"
+        ).to(FLOAT)
+        weight = tl.load(
+            weight_ptr + cols * weight_col, mask=in_cols, other=0.0, eviction_policy="evict_last"
+        ).to(FLOAT)
+        # y = (x - mean(x)) * rstd * weight
+        value = grad_y * weight
+        x = tl.load(
+            x_rows + cols * x_col, mask=in_cols, other=0.0, eviction_policy="evict_last"
+        ).to(FLOAT)
+        # rstd = rsqrt(variance(x) + eps)
+        total = total + tl.sum(value * (x - row_mean), axis=1, keep_dims=True)
+        total_2 = total_2 + tl.sum(-(value * rstd), axis=1, keep_dims=True)
+
+    grad_rstd = tl.sum(total, axis=0, keep_dims=True)
+    row_sum = tl.sum(total_2, axis=0, keep_dims=True)
+
+    value = 2.0 * (-0.5 * grad_rstd * (rstd * rstd * rstd)) / N
+    value_2 = row_sum / N
+
+    for start in range(0, N, LANES * VECTOR):
+        cols = start + lane
+        in_cols = below(cols, N, EVEN)
+
+        x = tl.load(
+            x_rows + cols * x_col, mask=in_cols, other=0.0, eviction_policy="evict_first"
+        ).to(FLOAT)
+        grad_y = tl.load(
+            grad_y_rows + cols * grad_y_col, mask=in_cols, other=0.0, eviction_policy="evict_first"
+        ).to(FLOAT)
+        weight = tl.load(
+            weight_ptr + cols * weight_col, mask=in_cols, other=0.0, eviction_policy="evict_last"
+        ).to(FLOAT)
+        grad_x = value * (x - row_mean) + grad_y * weight * rstd + value_2
+        if NEEDS_GRAD_X:
+            tl.store(
+                grad_x_rows + cols * grad_x_col,
+                narrow(grad_x, grad_x_ptr.dtype.element_ty),
+                mask=in_cols,
+                cache_modifier=".cs",
+            )
+
+
+@triton.jit
+def _layernorm_backward_stage_2_partial(
+    x_ptr,
+    weight_ptr,
+    row_mean_ptr,
+    rstd_ptr,
+    grad_y_ptr,
+    partial_total_ptr,
+    partial_total_2_ptr,
+    M,
+    ROWS_1,
+    ROWS_2,
+    N,
+    row_mean_row_0,
+    row_mean_row_1,
+    row_mean_row_2,
+    rstd_row_0,
+    rstd_row_1,
+    rstd_row_2,
+    grad_y_row_0,
+    grad_y_row_1,
+    grad_y_row_2,
+    grad_y_col,
+    weight_col,
+    x_row_0,
+    x_row_1,
+    x_row_2,
+    x_col,
+    LANES: tl.constexpr,
+    VECTOR: tl.constexpr,
+    EVEN: tl.constexpr,
+    SPLITS: tl.constexpr,
+    CHUNK: tl.constexpr,
+    INT: tl.constexpr,
+    FLOAT: tl.constexpr,
+):
+    """A program reduces one chunk of a row to its partial states."""
+    split = (tl.program_id(0) % SPLITS).to(INT)
+    rows = (tl.program_id(0) // SPLITS).to(INT) + tl.arange(0, 1)[:, None]
+    stop = tl.minimum((split + 1) * CHUNK, N)
+    lane = (tl.arange(0, LANES)[:, None] * VECTOR + tl.arange(0, VECTOR)[None, :]).to(INT)
+    row_2 = rows % ROWS_2
+    row_1 = rows // ROWS_2 % ROWS_1
+    row_0 = rows // ROWS_2 // ROWS_1
+    row_mean_rows = (
+        row_mean_ptr + row_0 * row_mean_row_0 + row_1 * row_mean_row_1 + row_2 * row_mean_row_2
+    )
+    rstd_rows = rstd_ptr + row_0 * rstd_row_0 + row_1 * rstd_row_1 + row_2 * rstd_row_2
+    grad_y_rows = grad_y_ptr + row_0 * grad_y_row_0 + row_1 * grad_y_row_1 + row_2 * grad_y_row_2
+    x_rows = x_ptr + row_0 * x_row_0 + row_1 * x_row_1 + row_2 * x_row_2
+
+    row_mean = tl.load(row_mean_rows).to(FLOAT)
+    rstd = tl.load(rstd_rows).to(FLOAT)
+
+    total = tl.full((LANES, 1), 0.0, FLOAT)
+    total_2 = tl.full((LANES, 1), 0.0, FLOAT)
+    for start in range(split * CHUNK, stop, LANES * VECTOR):
+        cols = start + lane
+        in_cols = below(cols, stop, EVEN)
+
+        grad_y = tl.load(grad_y_rows + cols * grad_y_col, mask=in_cols, other=0.0).to(FLOAT)
+        weight = tl.load(weight_ptr + cols * weight_col, mask=in_cols, other=0.0).to(FLOAT)
+        # y = (x - mean(x)) * rstd * weight
+        value = grad_y * weight
+        x = tl.load(x_rows + cols * x_col, mask=in_cols, other=0.0).to(FLOAT)
+        # rstd = rsqrt(variance(x) + eps)
+        total = total + tl.sum(value * (x - row_mean), axis=1, keep_dims=True)
+        total_2 = total_2 + tl.sum(-(value * rstd), axis=1, keep_dims=True)
+
+    grad_rstd = tl.sum(total, axis=0, keep_dims=True)
+    row_sum = tl.sum(total_2, axis=0, keep_dims=True)
+    tl.store(partial_total_ptr + rows * SPLITS + split, grad_rstd)
+    tl.store(partial_total_2_ptr + rows * SPLITS + split, row_sum)
+
+
+@triton.jit
+def _layernorm_backward_stage_2_finish(
+    partial_total_ptr,
+    partial_total_2_ptr,
+    x_ptr,
+    weight_ptr,
+    row_mean_ptr,
+    rstd_ptr,
+    grad_y_ptr,
+    grad_x_ptr,
+    M,
+    ROWS_1,
+    ROWS_2,
+    N,
+    row_mean_row_0,
+    row_mean_row_1,
+    row_mean_row_2,
+    rstd_row_0,
+    rstd_row_1,
+    rstd_row_2,
+    x_row_0,
+    x_row_1,
+    x_row_2,
+    x_col,
+    grad_y_row_0,
+    grad_y_row_1,
+    grad_y_row_2,
+    grad_y_col,
+    weight_col,
+    grad_x_row_0,
+    grad_x_row_1,
+    grad_x_row_2,
+    grad_x_col,
+    LANES: tl.constexpr,
+    VECTOR: tl.constexpr,
+    EVEN: tl.constexpr,
+    SPLITS: tl.constexpr,
+    CHUNK: tl.constexpr,
+    BLOCK_S: tl.constexpr,
+    NEEDS_GRAD_X: tl.constexpr,
+    INT: tl.constexpr,
+    FLOAT: tl.constexpr,
+):
+    """A program joins the partial states of a row, then goes over one chunk of it."""
+    split = (tl.program_id(0) % SPLITS).to(INT)
+    rows = (tl.program_id(0) // SPLITS).to(INT) + tl.arange(0, 1)[:, None]
+    stop = tl.minimum((split + 1) * CHUNK, N)
+    lane = (tl.arange(0, LANES)[:, None] * VECTOR + tl.arange(0, VECTOR)[None, :]).to(INT)
+    row_2 = rows % ROWS_2
+    row_1 = rows // ROWS_2 % ROWS_1
+    row_0 = rows // ROWS_2 // ROWS_1
+    row_mean_rows = (
+        row_mean_ptr + row_0 * row_mean_row_0 + row_1 * row_mean_row_1 + row_2 * row_mean_row_2
+    )
+    rstd_rows = rstd_ptr + row_0 * rstd_row_0 + row_1 * rstd_row_1 + row_2 * rstd_row_2
+    x_rows = x_ptr + row_0 * x_row_0 + row_1 * x_row_1 + row_2 * x_row_2
+    grad_y_rows = grad_y_ptr + row_0 * grad_y_row_0 + row_1 * grad_y_row_1 + row_2 * grad_y_row_2
+    grad_x_rows = grad_x_ptr + row_0 * grad_x_row_0 + row_1 * grad_x_row_1 + row_2 * grad_x_row_2
+
+    splits = tl.arange(0, BLOCK_S)[:, None]
+    total = tl.load(partial_total_ptr + rows * SPLITS + splits, mask=splits < SPLITS, other=0.0)
+    total_2 = tl.load(partial_total_2_ptr + rows * SPLITS + splits, mask=splits < SPLITS, other=0.0)
+    grad_rstd = tl.sum(total, axis=0, keep_dims=True)
+    row_sum = tl.sum(total_2, axis=0, keep_dims=True)
+    row_mean = tl.load(row_mean_rows).to(FLOAT)
+    rstd = tl.load(rstd_rows).to(FLOAT)
+    # rstd = rsqrt(variance(x) + eps)
+    value = 2.0 * (-0.5 * grad_rstd * (rstd * rstd * rstd)) / N
+    # y = (x - mean(x)) * rstd * weight
+    value_2 = row_sum / N
+
+    for start in range(split * CHUNK, stop, LANES * VECTOR):
+        cols = start + lane
+        in_cols = below(cols, stop, EVEN)
+
+        x = tl.load(x_rows + cols * x_col, mask=in_cols, other=0.0).to(FLOAT)
+        grad_y = tl.load(grad_y_rows + cols * grad_y_col, mask=in_cols, other=0.0).to(FLOAT)
+        weight = tl.load(weight_ptr + cols * weight_col, mask=in_cols, other=0.0).to(FLOAT)
+        grad_x = value * (x - row_mean) + grad_y * weight * rstd + value_2
+        if NEEDS_GRAD_X:
+            tl.store(
+                grad_x_rows + cols * grad_x_col,
+                narrow(grad_x, grad_x_ptr.dtype.element_ty),
+                mask=in_cols,
+                cache_modifier=".cs",
+            )
+
 
 @triton.jit
 def _layernorm_bias_block(
@@ -472,6 +1131,8 @@ def _layernorm_bias_block(
     weight_ptr,
     bias_ptr,
     y_ptr,
+    row_mean_ptr,
+    rstd_ptr,
     M,
     ROWS_1,
     ROWS_2,
@@ -486,12 +1147,20 @@ def _layernorm_bias_block(
     y_row_1,
     y_row_2,
     y_col,
+    row_mean_row_0,
+    row_mean_row_1,
+    row_mean_row_2,
+    rstd_row_0,
+    rstd_row_1,
+    rstd_row_2,
     eps,
     BLOCK_M: tl.constexpr,
     BLOCK_N: tl.constexpr,
     EVEN_M: tl.constexpr,
     EVEN_N: tl.constexpr,
     EARLY: tl.constexpr,
+    NEEDS_ROW_MEAN: tl.constexpr,
+    NEEDS_RSTD: tl.constexpr,
     INT: tl.constexpr,
     FLOAT: tl.constexpr,
 ):
@@ -505,6 +1174,10 @@ def _layernorm_bias_block(
     row_0 = rows // ROWS_2 // ROWS_1
     x_rows = x_ptr + row_0 * x_row_0 + row_1 * x_row_1 + row_2 * x_row_2
     y_rows = y_ptr + row_0 * y_row_0 + row_1 * y_row_1 + row_2 * y_row_2
+    row_mean_rows = (
+        row_mean_ptr + row_0 * row_mean_row_0 + row_1 * row_mean_row_1 + row_2 * row_mean_row_2
+    )
+    rstd_rows = rstd_ptr + row_0 * rstd_row_0 + row_1 * rstd_row_1 + row_2 * rstd_row_2
 
     eps = scalar(eps, FLOAT)
 
@@ -540,6 +1213,10 @@ def _layernorm_bias_block(
     # y = y + bias
     y = y + bias.to(FLOAT)
     tl.store(y_rows + cols * y_col, narrow(y, y_ptr.dtype.element_ty), mask=in_rows & in_cols)
+    if NEEDS_ROW_MEAN:
+        tl.store(row_mean_rows, narrow(row_mean, row_mean_ptr.dtype.element_ty), mask=in_rows)
+    if NEEDS_RSTD:
+        tl.store(rstd_rows, narrow(rstd, rstd_ptr.dtype.element_ty), mask=in_rows)
 
 
 @triton.jit
@@ -548,6 +1225,8 @@ def _layernorm_bias_loop(
     weight_ptr,
     bias_ptr,
     y_ptr,
+    row_mean_ptr,
+    rstd_ptr,
     M,
     ROWS_1,
     ROWS_2,
@@ -562,10 +1241,18 @@ def _layernorm_bias_loop(
     y_row_1,
     y_row_2,
     y_col,
+    row_mean_row_0,
+    row_mean_row_1,
+    row_mean_row_2,
+    rstd_row_0,
+    rstd_row_1,
+    rstd_row_2,
     eps,
     LANES: tl.constexpr,
     VECTOR: tl.constexpr,
     EVEN: tl.constexpr,
+    NEEDS_ROW_MEAN: tl.constexpr,
+    NEEDS_RSTD: tl.constexpr,
     INT: tl.constexpr,
     FLOAT: tl.constexpr,
 ):
@@ -577,6 +1264,10 @@ def _layernorm_bias_loop(
     row_0 = rows // ROWS_2 // ROWS_1
     x_rows = x_ptr + row_0 * x_row_0 + row_1 * x_row_1 + row_2 * x_row_2
     y_rows = y_ptr + row_0 * y_row_0 + row_1 * y_row_1 + row_2 * y_row_2
+    row_mean_rows = (
+        row_mean_ptr + row_0 * row_mean_row_0 + row_1 * row_mean_row_1 + row_2 * row_mean_row_2
+    )
+    rstd_rows = rstd_ptr + row_0 * rstd_row_0 + row_1 * rstd_row_1 + row_2 * rstd_row_2
 
     eps = scalar(eps, FLOAT)
 
@@ -627,6 +1318,11 @@ def _layernorm_bias_loop(
             mask=in_cols,
             cache_modifier=".cs",
         )
+
+    if NEEDS_ROW_MEAN:
+        tl.store(row_mean_rows, narrow(row_mean, row_mean_ptr.dtype.element_ty))
+    if NEEDS_RSTD:
+        tl.store(rstd_rows, narrow(rstd, rstd_ptr.dtype.element_ty))
 
 
 @triton.jit
@@ -692,6 +1388,8 @@ def _layernorm_bias_finish(
     weight_ptr,
     bias_ptr,
     y_ptr,
+    row_mean_ptr,
+    rstd_ptr,
     M,
     ROWS_1,
     ROWS_2,
@@ -706,6 +1404,12 @@ def _layernorm_bias_finish(
     y_row_1,
     y_row_2,
     y_col,
+    row_mean_row_0,
+    row_mean_row_1,
+    row_mean_row_2,
+    rstd_row_0,
+    rstd_row_1,
+    rstd_row_2,
     eps,
     LANES: tl.constexpr,
     VECTOR: tl.constexpr,
@@ -713,6 +1417,8 @@ def _layernorm_bias_finish(
     SPLITS: tl.constexpr,
     CHUNK: tl.constexpr,
     BLOCK_S: tl.constexpr,
+    NEEDS_ROW_MEAN: tl.constexpr,
+    NEEDS_RSTD: tl.constexpr,
     INT: tl.constexpr,
     FLOAT: tl.constexpr,
 ):
@@ -720,12 +1426,17 @@ def _layernorm_bias_finish(
     split = (tl.program_id(0) % SPLITS).to(INT)
     rows = (tl.program_id(0) // SPLITS).to(INT) + tl.arange(0, 1)[:, None]
     stop = tl.minimum((split + 1) * CHUNK, N)
+    leads = rows * 0 + split == 0
     lane = (tl.arange(0, LANES)[:, None] * VECTOR + tl.arange(0, VECTOR)[None, :]).to(INT)
     row_2 = rows % ROWS_2
     row_1 = rows // ROWS_2 % ROWS_1
     row_0 = rows // ROWS_2 // ROWS_1
     x_rows = x_ptr + row_0 * x_row_0 + row_1 * x_row_1 + row_2 * x_row_2
     y_rows = y_ptr + row_0 * y_row_0 + row_1 * y_row_1 + row_2 * y_row_2
+    row_mean_rows = (
+        row_mean_ptr + row_0 * row_mean_row_0 + row_1 * row_mean_row_1 + row_2 * row_mean_row_2
+    )
+    rstd_rows = rstd_ptr + row_0 * rstd_row_0 + row_1 * rstd_row_1 + row_2 * rstd_row_2
 
     eps = scalar(eps, FLOAT)
 
@@ -754,6 +1465,634 @@ def _layernorm_bias_finish(
             mask=in_cols,
             cache_modifier=".cs",
         )
+
+    if NEEDS_ROW_MEAN:
+        tl.store(row_mean_rows, narrow(row_mean, row_mean_ptr.dtype.element_ty), mask=leads)
+    if NEEDS_RSTD:
+        tl.store(rstd_rows, narrow(rstd, rstd_ptr.dtype.element_ty), mask=leads)
+
+
+@triton.jit
+def _layernorm_backward_bias_stage_1_block(
+    x_ptr,
+    row_mean_ptr,
+    rstd_ptr,
+    grad_y_ptr,
+    grad_weight_ptr,
+    grad_bias_ptr,
+    N,
+    ROWS_1,
+    ROWS_2,
+    M,
+    grad_y_row_0,
+    grad_y_row_1,
+    grad_y_row_2,
+    grad_y_col,
+    x_row_0,
+    x_row_1,
+    x_row_2,
+    x_col,
+    row_mean_col,
+    rstd_col,
+    grad_weight_row_0,
+    grad_weight_row_1,
+    grad_weight_row_2,
+    grad_bias_row_0,
+    grad_bias_row_1,
+    grad_bias_row_2,
+    BLOCK_M: tl.constexpr,
+    BLOCK_N: tl.constexpr,
+    EVEN_M: tl.constexpr,
+    EVEN_N: tl.constexpr,
+    NEEDS_GRAD_WEIGHT: tl.constexpr,
+    NEEDS_GRAD_BIAS: tl.constexpr,
+    INT: tl.constexpr,
+    FLOAT: tl.constexpr,
+):
+    """A program holds BLOCK_M whole rows in registers."""
+    rows = tl.program_id(0).to(INT) * BLOCK_M + tl.arange(0, BLOCK_M)[:, None]
+    cols = tl.arange(0, BLOCK_N)[None, :].to(INT)
+    in_cols = below(cols, M, EVEN_N)
+    in_rows = below(rows, N, EVEN_M)
+    row_2 = rows % ROWS_2
+    row_1 = rows // ROWS_2 % ROWS_1
+    row_0 = rows // ROWS_2 // ROWS_1
+    grad_y_rows = grad_y_ptr + row_0 * grad_y_row_0 + row_1 * grad_y_row_1 + row_2 * grad_y_row_2
+    x_rows = x_ptr + row_0 * x_row_0 + row_1 * x_row_1 + row_2 * x_row_2
+    grad_weight_rows = (
+        grad_weight_ptr
+        + row_0 * grad_weight_row_0
+        + row_1 * grad_weight_row_1
+        + row_2 * grad_weight_row_2
+    )
+    grad_bias_rows = (
+        grad_bias_ptr + row_0 * grad_bias_row_0 + row_1 * grad_bias_row_1 + row_2 * grad_bias_row_2
+    )
+
+    grad_y = tl.load(
+        grad_y_rows + cols * grad_y_col,
+        mask=in_rows & in_cols,
+        other=0.0,
+        eviction_policy="evict_last",
+    ).to(FLOAT)
+    x = tl.load(
+        x_rows + cols * x_col, mask=in_rows & in_cols, other=0.0, eviction_policy="evict_last"
+    ).to(FLOAT)
+    row_mean = tl.load(
+        row_mean_ptr + cols * row_mean_col, mask=in_cols, other=0.0, eviction_policy="evict_last"
+    ).to(FLOAT)
+    rstd = tl.load(
+        rstd_ptr + cols * rstd_col, mask=in_cols, other=0.0, eviction_policy="evict_last"
+    ).to(FLOAT)
+    grad_weight = tl.sum(grad_y * ((x - row_mean) * rstd), axis=1, keep_dims=True)
+    grad_bias = tl.sum(grad_y, axis=1, keep_dims=True)
+    if NEEDS_GRAD_WEIGHT:
+        tl.store(
+            grad_weight_rows, narrow(grad_weight, grad_weight_ptr.dtype.element_ty), mask=in_rows
+        )
+    if NEEDS_GRAD_BIAS:
+        tl.store(grad_bias_rows, narrow(grad_bias, grad_bias_ptr.dtype.element_ty), mask=in_rows)
+
+
+@triton.jit
+def _layernorm_backward_bias_stage_1_loop(
+    x_ptr,
+    row_mean_ptr,
+    rstd_ptr,
+    grad_y_ptr,
+    grad_weight_ptr,
+    grad_bias_ptr,
+    N,
+    ROWS_1,
+    ROWS_2,
+    M,
+    grad_y_row_0,
+    grad_y_row_1,
+    grad_y_row_2,
+    grad_y_col,
+    x_row_0,
+    x_row_1,
+    x_row_2,
+    x_col,
+    row_mean_col,
+    rstd_col,
+    grad_weight_row_0,
+    grad_weight_row_1,
+    grad_weight_row_2,
+    grad_bias_row_0,
+    grad_bias_row_1,
+    grad_bias_row_2,
+    LANES: tl.constexpr,
+    VECTOR: tl.constexpr,
+    EVEN: tl.constexpr,
+    NEEDS_GRAD_WEIGHT: tl.constexpr,
+    NEEDS_GRAD_BIAS: tl.constexpr,
+    INT: tl.constexpr,
+    FLOAT: tl.constexpr,
+):
+    """A program goes over one row once, block by block."""
+    rows = tl.program_id(0).to(INT) + tl.arange(0, 1)[:, None]
+    lane = (tl.arange(0, LANES)[:, None] * VECTOR + tl.arange(0, VECTOR)[None, :]).to(INT)
+    row_2 = rows % ROWS_2
+    row_1 = rows // ROWS_2 % ROWS_1
+    row_0 = rows // ROWS_2 // ROWS_1
+    grad_y_rows = grad_y_ptr + row_0 * grad_y_row_0 + row_1 * grad_y_row_1 + row_2 * grad_y_row_2
+    x_rows = x_ptr + row_0 * x_row_0 + row_1 * x_row_1 + row_2 * x_row_2
+    grad_weight_rows = (
+        grad_weight_ptr
+        + row_0 * grad_weight_row_0
+        + row_1 * grad_weight_row_1
+        + row_2 * grad_weight_row_2
+    )
+    grad_bias_rows = (
+        grad_bias_ptr + row_0 * grad_bias_row_0 + row_1 * grad_bias_row_1 + row_2 * grad_bias_row_2
+    )
+
+    total = tl.full((LANES, 1), 0.0, FLOAT)
+    total_2 = tl.full((LANES, 1), 0.0, FLOAT)
+    for start in range(0, M, LANES * VECTOR):
+        cols = start + lane
+        in_cols = below(cols, M, EVEN)
+
+        grad_y = tl.load(grad_y_rows + cols * grad_y_col, mask=in_cols, other=0.0).to(FLOAT)
+        x = tl.load(x_rows + cols * x_col, mask=in_cols, other=0.0).to(FLOAT)
+        row_mean = tl.load(row_mean_ptr + cols * row_mean_col, mask=in_cols, other=0.0).to(FLOAT)
+        rstd = tl.load(rstd_ptr + cols * rstd_col, mask=in_cols, other=0.0).to(FLOAT)
+        total = total + tl.sum(grad_y * ((x - row_mean) * rstd), axis=1, keep_dims=True)
+        total_2 = total_2 + tl.sum(grad_y, axis=1, keep_dims=True)
+
+    grad_weight = tl.sum(total, axis=0, keep_dims=True)
+    grad_bias = tl.sum(total_2, axis=0, keep_dims=True)
+
+    if NEEDS_GRAD_WEIGHT:
+        tl.store(grad_weight_rows, narrow(grad_weight, grad_weight_ptr.dtype.element_ty))
+    if NEEDS_GRAD_BIAS:
+        tl.store(grad_bias_rows, narrow(grad_bias, grad_bias_ptr.dtype.element_ty))
+
+
+@triton.jit
+def _layernorm_backward_bias_stage_1_partial(
+    x_ptr,
+    row_mean_ptr,
+    rstd_ptr,
+    grad_y_ptr,
+    partial_total_ptr,
+    partial_total_2_ptr,
+    N,
+    ROWS_1,
+    ROWS_2,
+    M,
+    grad_y_row_0,
+    grad_y_row_1,
+    grad_y_row_2,
+    grad_y_col,
+    x_row_0,
+    x_row_1,
+    x_row_2,
+    x_col,
+    row_mean_col,
+    rstd_col,
+    LANES: tl.constexpr,
+    VECTOR: tl.constexpr,
+    EVEN: tl.constexpr,
+    SPLITS: tl.constexpr,
+    CHUNK: tl.constexpr,
+    INT: tl.constexpr,
+    FLOAT: tl.constexpr,
+):
+    """A program reduces one chunk of a row to its partial states."""
+    split = (tl.program_id(0) % SPLITS).to(INT)
+    rows = (tl.program_id(0) // SPLITS).to(INT) + tl.arange(0, 1)[:, None]
+    stop = tl.minimum((split + 1) * CHUNK, M)
+    lane = (tl.arange(0, LANES)[:, None] * VECTOR + tl.arange(0, VECTOR)[None, :]).to(INT)
+    row_2 = rows % ROWS_2
+    row_1 = rows // ROWS_2 % ROWS_1
+    row_0 = rows // ROWS_2 // ROWS_1
+    grad_y_rows = grad_y_ptr + row_0 * grad_y_row_0 + row_1 * grad_y_row_1 + row_2 * grad_y_row_2
+    x_rows = x_ptr + row_0 * x_row_0 + row_1 * x_row_1 + row_2 * x_row_2
+
+    total = tl.full((LANES, 1), 0.0, FLOAT)
+    total_2 = tl.full((LANES, 1), 0.0, FLOAT)
+    for start in range(split * CHUNK, stop, LANES * VECTOR):
+        cols = start + lane
+        in_cols = below(cols, stop, EVEN)
+
+        grad_y = tl.load(grad_y_rows + cols * grad_y_col, mask=in_cols, other=0.0).to(FLOAT)
+        x = tl.load(x_rows + cols * x_col, mask=in_cols, other=0.0).to(FLOAT)
+        row_mean = tl.load(row_mean_ptr + cols * row_mean_col, mask=in_cols, other=0.0).to(FLOAT)
+        rstd = tl.load(rstd_ptr + cols * rstd_col, mask=in_cols, other=0.0).to(FLOAT)
+        total = total + tl.sum(grad_y * ((x - row_mean) * rstd), axis=1, keep_dims=True)
+        total_2 = total_2 + tl.sum(grad_y, axis=1, keep_dims=True)
+
+    grad_weight = tl.sum(total, axis=0, keep_dims=True)
+    grad_bias = tl.sum(total_2, axis=0, keep_dims=True)
+    tl.store(partial_total_ptr + rows * SPLITS + split, grad_weight)
+    tl.store(partial_total_2_ptr + rows * SPLITS + split, grad_bias)
+
+
+@triton.jit
+def _layernorm_backward_bias_stage_1_finish(
+    partial_total_ptr,
+    partial_total_2_ptr,
+    grad_weight_ptr,
+    grad_bias_ptr,
+    N,
+    ROWS_1,
+    ROWS_2,
+    M,
+    grad_weight_row_0,
+    grad_weight_row_1,
+    grad_weight_row_2,
+    grad_bias_row_0,
+    grad_bias_row_1,
+    grad_bias_row_2,
+    SPLITS: tl.constexpr,
+    BLOCK_S: tl.constexpr,
+    NEEDS_GRAD_WEIGHT: tl.constexpr,
+    NEEDS_GRAD_BIAS: tl.constexpr,
+    INT: tl.constexpr,
+    FLOAT: tl.constexpr,
+):
+    """A program joins the partial states of a row."""
+    rows = tl.program_id(0).to(INT) + tl.arange(0, 1)[:, None]
+    row_2 = rows % ROWS_2
+    row_1 = rows // ROWS_2 % ROWS_1
+    row_0 = rows // ROWS_2 // ROWS_1
+    grad_weight_rows = (
+        grad_weight_ptr
+        + row_0 * grad_weight_row_0
+        + row_1 * grad_weight_row_1
+        + row_2 * grad_weight_row_2
+    )
+    grad_bias_rows = (
+        grad_bias_ptr + row_0 * grad_bias_row_0 + row_1 * grad_bias_row_1 + row_2 * grad_bias_row_2
+    )
+
+    splits = tl.arange(0, BLOCK_S)[:, None]
+    total = tl.load(partial_total_ptr + rows * SPLITS + splits, mask=splits < SPLITS, other=0.0)
+    total_2 = tl.load(partial_total_2_ptr + rows * SPLITS + splits, mask=splits < SPLITS, other=0.0)
+    grad_weight = tl.sum(total, axis=0, keep_dims=True)
+    grad_bias = tl.sum(total_2, axis=0, keep_dims=True)
+
+    if NEEDS_GRAD_WEIGHT:
+        tl.store(grad_weight_rows, narrow(grad_weight, grad_weight_ptr.dtype.element_ty))
+    if NEEDS_GRAD_BIAS:
+        tl.store(grad_bias_rows, narrow(grad_bias, grad_bias_ptr.dtype.element_ty))
+
+
+@triton.jit
+def _layernorm_backward_bias_stage_2_block(
+    x_ptr,
+    weight_ptr,
+    row_mean_ptr,
+    rstd_ptr,
+    grad_y_ptr,
+    grad_x_ptr,
+    M,
+    ROWS_1,
+    ROWS_2,
+    N,
+    grad_y_row_0,
+    grad_y_row_1,
+    grad_y_row_2,
+    grad_y_col,
+    weight_col,
+    x_row_0,
+    x_row_1,
+    x_row_2,
+    x_col,
+    row_mean_row_0,
+    row_mean_row_1,
+    row_mean_row_2,
+    rstd_row_0,
+    rstd_row_1,
+    rstd_row_2,
+    grad_x_row_0,
+    grad_x_row_1,
+    grad_x_row_2,
+    grad_x_col,
+    BLOCK_M: tl.constexpr,
+    BLOCK_N: tl.constexpr,
+    EVEN_M: tl.constexpr,
+    EVEN_N: tl.constexpr,
+    NEEDS_GRAD_X: tl.constexpr,
+    INT: tl.constexpr,
+    FLOAT: tl.constexpr,
+):
+    """A program holds BLOCK_M whole rows in registers."""
+    rows = tl.program_id(0).to(INT) * BLOCK_M + tl.arange(0, BLOCK_M)[:, None]
+    cols = tl.arange(0, BLOCK_N)[None, :].to(INT)
+    in_cols = below(cols, N, EVEN_N)
+    in_rows = below(rows, M, EVEN_M)
+    row_2 = rows % ROWS_2
+    row_1 = rows // ROWS_2 % ROWS_1
+    row_0 = rows // ROWS_2 // ROWS_1
+    grad_y_rows = grad_y_ptr + row_0 * grad_y_row_0 + row_1 * grad_y_row_1 + row_2 * grad_y_row_2
+    x_rows = x_ptr + row_0 * x_row_0 + row_1 * x_row_1 + row_2 * x_row_2
+    row_mean_rows = (
+        row_mean_ptr + row_0 * row_mean_row_0 + row_1 * row_mean_row_1 + row_2 * row_mean_row_2
+    )
+    rstd_rows = rstd_ptr + row_0 * rstd_row_0 + row_1 * rstd_row_1 + row_2 * rstd_row_2
+    grad_x_rows = grad_x_ptr + row_0 * grad_x_row_0 + row_1 * grad_x_row_1 + row_2 * grad_x_row_2
+
+    grad_y = tl.load(
+        grad_y_rows + cols * grad_y_col,
+        mask=in_rows & in_cols,
+        other=0.0,
+        eviction_policy="evict_last",
+    ).to(FLOAT)
+    weight = tl.load(
+        weight_ptr + cols * weight_col, mask=in_cols, other=0.0, eviction_policy="evict_last"
+    ).to(FLOAT)
+    x = tl.load(
+        x_rows + cols * x_col, mask=in_rows & in_cols, other=0.0, eviction_policy="evict_last"
+    ).to(FLOAT)
+    row_mean = tl.load(row_mean_rows, mask=in_rows, other=0.0, eviction_policy="evict_last").to(
+        FLOAT
+    )
+    rstd = tl.load(rstd_rows, mask=in_rows, other=0.0, eviction_policy="evict_last").to(FLOAT)
+    # y = (x - mean(x)) * rstd * weight
+    value = grad_y * weight
+    value_2 = x - row_mean
+    # rstd = rsqrt(variance(x) + eps)
+    grad_rstd = tl.sum(value * value_2, axis=1, keep_dims=True)
+    value_3 = value * rstd
+    row_sum = tl.sum(-value_3, axis=1, keep_dims=True)
+    grad_x = 2.0 * (-0.5 * grad_rstd * (rstd * rstd * rstd)) / N * value_2 + value_3 + row_sum / N
+    if NEEDS_GRAD_X:
+        tl.store(
+            grad_x_rows + cols * grad_x_col,
+            narrow(grad_x, grad_x_ptr.dtype.element_ty),
+            mask=in_rows & in_cols,
+        )
+
+
+@triton.jit
+def _layernorm_backward_bias_stage_2_loop(
+    x_ptr,
+    weight_ptr,
+    row_mean_ptr,
+    rstd_ptr,
+    grad_y_ptr,
+    grad_x_ptr,
+    M,
+    ROWS_1,
+    ROWS_2,
+    N,
+    row_mean_row_0,
+    row_mean_row_1,
+    row_mean_row_2,
+    rstd_row_0,
+    rstd_row_1,
+    rstd_row_2,
+    grad_y_row_0,
+    grad_y_row_1,
+    grad_y_row_2,
+    grad_y_col,
+    weight_col,
+    x_row_0,
+    x_row_1,
+    x_row_2,
+    x_col,
+    grad_x_row_0,
+    grad_x_row_1,
+    grad_x_row_2,
+    grad_x_col,
+    LANES: tl.constexpr,
+    VECTOR: tl.constexpr,
+    EVEN: tl.constexpr,
+    NEEDS_GRAD_X: tl.constexpr,
+    INT: tl.constexpr,
+    FLOAT: tl.constexpr,
+):
+    """A program goes over one row twice, block by block."""
+    rows = tl.program_id(0).to(INT) + tl.arange(0, 1)[:, None]
+    lane = (tl.arange(0, LANES)[:, None] * VECTOR + tl.arange(0, VECTOR)[None, :]).to(INT)
+    row_2 = rows % ROWS_2
+    row_1 = rows // ROWS_2 % ROWS_1
+    row_0 = rows // ROWS_2 // ROWS_1
+    row_mean_rows = (
+        row_mean_ptr + row_0 * row_mean_row_0 + row_1 * row_mean_row_1 + row_2 * row_mean_row_2
+    )
+    rstd_rows = rstd_ptr + row_0 * rstd_row_0 + row_1 * rstd_row_1 + row_2 * rstd_row_2
+    grad_y_rows = grad_y_ptr + row_0 * grad_y_row_0 + row_1 * grad_y_row_1 + row_2 * grad_y_row_2
+    x_rows = x_ptr + row_0 * x_row_0 + row_1 * x_row_1 + row_2 * x_row_2
+    grad_x_rows = grad_x_ptr + row_0 * grad_x_row_0 + row_1 * grad_x_row_1 + row_2 * grad_x_row_2
+
+    row_mean = tl.load(row_mean_rows).to(FLOAT)
+    rstd = tl.load(rstd_rows).to(FLOAT)
+
+    total = tl.full((LANES, 1), 0.0, FLOAT)
+    total_2 = tl.full((LANES, 1), 0.0, FLOAT)
+    for start in range(0, N, LANES * VECTOR):
+        cols = start + lane
+        in_cols = below(cols, N, EVEN)
+
+        grad_y = tl.load(
+            grad_y_rows + cols * grad_y_col, mask=in_cols, other=0.0, eviction_policy="evict_last"
+        ).to(FLOAT)
+        weight = tl.load(
+            weight_ptr + cols * weight_col, mask=in_cols, other=0.0, eviction_policy="evict_last"
+        ).to(FLOAT)
+        # y = (x - mean(x)) * rstd * weight
+        value = grad_y * weight
+        x = tl.load(
+            x_rows + cols * x_col, mask=in_cols, other=0.0, eviction_policy="evict_last"
+        ).to(FLOAT)
+        # rstd = rsqrt(variance(x) + eps)
+        total = total + tl.sum(value * (x - row_mean), axis=1, keep_dims=True)
+        total_2 = total_2 + tl.sum(-(value * rstd), axis=1, keep_dims=True)
+
+    grad_rstd = tl.sum(total, axis=0, keep_dims=True)
+    row_sum = tl.sum(total_2, axis=0, keep_dims=True)
+
+    value = 2.0 * (-0.5 * grad_rstd * (rstd * rstd * rstd)) / N
+    value_2 = row_sum / N
+
+    for start in range(0, N, LANES * VECTOR):
+        cols = start + lane
+        in_cols = below(cols, N, EVEN)
+
+        x = tl.load(
+            x_rows + cols * x_col, mask=in_cols, other=0.0, eviction_policy="evict_first"
+        ).to(FLOAT)
+        grad_y = tl.load(
+            grad_y_rows + cols * grad_y_col, mask=in_cols, other=0.0, eviction_policy="evict_first"
+        ).to(FLOAT)
+        weight = tl.load(
+            weight_ptr + cols * weight_col, mask=in_cols, other=0.0, eviction_policy="evict_last"
+        ).to(FLOAT)
+        grad_x = value * (x - row_mean) + grad_y * weight * rstd + value_2
+        if NEEDS_GRAD_X:
+            tl.store(
+                grad_x_rows + cols * grad_x_col,
+                narrow(grad_x, grad_x_ptr.dtype.element_ty),
+                mask=in_cols,
+                cache_modifier=".cs",
+            )
+
+
+@triton.jit
+def _layernorm_backward_bias_stage_2_partial(
+    x_ptr,
+    weight_ptr,
+    row_mean_ptr,
+    rstd_ptr,
+    grad_y_ptr,
+    partial_total_ptr,
+    partial_total_2_ptr,
+    M,
+    ROWS_1,
+    ROWS_2,
+    N,
+    row_mean_row_0,
+    row_mean_row_1,
+    row_mean_row_2,
+    rstd_row_0,
+    rstd_row_1,
+    rstd_row_2,
+    grad_y_row_0,
+    grad_y_row_1,
+    grad_y_row_2,
+    grad_y_col,
+    weight_col,
+    x_row_0,
+    x_row_1,
+    x_row_2,
+    x_col,
+    LANES: tl.constexpr,
+    VECTOR: tl.constexpr,
+    EVEN: tl.constexpr,
+    SPLITS: tl.constexpr,
+    CHUNK: tl.constexpr,
+    INT: tl.constexpr,
+    FLOAT: tl.constexpr,
+):
+    """A program reduces one chunk of a row to its partial states."""
+    split = (tl.program_id(0) % SPLITS).to(INT)
+    rows = (tl.program_id(0) // SPLITS).to(INT) + tl.arange(0, 1)[:, None]
+    stop = tl.minimum((split + 1) * CHUNK, N)
+    lane = (tl.arange(0, LANES)[:, None] * VECTOR + tl.arange(0, VECTOR)[None, :]).to(INT)
+    row_2 = rows % ROWS_2
+    row_1 = rows // ROWS_2 % ROWS_1
+    row_0 = rows // ROWS_2 // ROWS_1
+    row_mean_rows = (
+        row_mean_ptr + row_0 * row_mean_row_0 + row_1 * row_mean_row_1 + row_2 * row_mean_row_2
+    )
+    rstd_rows = rstd_ptr + row_0 * rstd_row_0 + row_1 * rstd_row_1 + row_2 * rstd_row_2
+    grad_y_rows = grad_y_ptr + row_0 * grad_y_row_0 + row_1 * grad_y_row_1 + row_2 * grad_y_row_2
+    x_rows = x_ptr + row_0 * x_row_0 + row_1 * x_row_1 + row_2 * x_row_2
+
+    row_mean = tl.load(row_mean_rows).to(FLOAT)
+    rstd = tl.load(rstd_rows).to(FLOAT)
+
+    total = tl.full((LANES, 1), 0.0, FLOAT)
+    total_2 = tl.full((LANES, 1), 0.0, FLOAT)
+    for start in range(split * CHUNK, stop, LANES * VECTOR):
+        cols = start + lane
+        in_cols = below(cols, stop, EVEN)
+
+        grad_y = tl.load(grad_y_rows + cols * grad_y_col, mask=in_cols, other=0.0).to(FLOAT)
+        weight = tl.load(weight_ptr + cols * weight_col, mask=in_cols, other=0.0).to(FLOAT)
+        # y = (x - mean(x)) * rstd * weight
+        value = grad_y * weight
+        x = tl.load(x_rows + cols * x_col, mask=in_cols, other=0.0).to(FLOAT)
+        # rstd = rsqrt(variance(x) + eps)
+        total = total + tl.sum(value * (x - row_mean), axis=1, keep_dims=True)
+        total_2 = total_2 + tl.sum(-(value * rstd), axis=1, keep_dims=True)
+
+    grad_rstd = tl.sum(total, axis=0, keep_dims=True)
+    row_sum = tl.sum(total_2, axis=0, keep_dims=True)
+    tl.store(partial_total_ptr + rows * SPLITS + split, grad_rstd)
+    tl.store(partial_total_2_ptr + rows * SPLITS + split, row_sum)
+
+
+@triton.jit
+def _layernorm_backward_bias_stage_2_finish(
+    partial_total_ptr,
+    partial_total_2_ptr,
+    x_ptr,
+    weight_ptr,
+    row_mean_ptr,
+    rstd_ptr,
+    grad_y_ptr,
+    grad_x_ptr,
+    M,
+    ROWS_1,
+    ROWS_2,
+    N,
+    row_mean_row_0,
+    row_mean_row_1,
+    row_mean_row_2,
+    rstd_row_0,
+    rstd_row_1,
+    rstd_row_2,
+    x_row_0,
+    x_row_1,
+    x_row_2,
+    x_col,
+    grad_y_row_0,
+    grad_y_row_1,
+    grad_y_row_2,
+    grad_y_col,
+    weight_col,
+    grad_x_row_0,
+    grad_x_row_1,
+    grad_x_row_2,
+    grad_x_col,
+    LANES: tl.constexpr,
+    VECTOR: tl.constexpr,
+    EVEN: tl.constexpr,
+    SPLITS: tl.constexpr,
+    CHUNK: tl.constexpr,
+    BLOCK_S: tl.constexpr,
+    NEEDS_GRAD_X: tl.constexpr,
+    INT: tl.constexpr,
+    FLOAT: tl.constexpr,
+):
+    """A program joins the partial states of a row, then goes over one chunk of it."""
+    split = (tl.program_id(0) % SPLITS).to(INT)
+    rows = (tl.program_id(0) // SPLITS).to(INT) + tl.arange(0, 1)[:, None]
+    stop = tl.minimum((split + 1) * CHUNK, N)
+    lane = (tl.arange(0, LANES)[:, None] * VECTOR + tl.arange(0, VECTOR)[None, :]).to(INT)
+    row_2 = rows % ROWS_2
+    row_1 = rows // ROWS_2 % ROWS_1
+    row_0 = rows // ROWS_2 // ROWS_1
+    row_mean_rows = (
+        row_mean_ptr + row_0 * row_mean_row_0 + row_1 * row_mean_row_1 + row_2 * row_mean_row_2
+    )
+    rstd_rows = rstd_ptr + row_0 * rstd_row_0 + row_1 * rstd_row_1 + row_2 * rstd_row_2
+    x_rows = x_ptr + row_0 * x_row_0 + row_1 * x_row_1 + row_2 * x_row_2
+    grad_y_rows = grad_y_ptr + row_0 * grad_y_row_0 + row_1 * grad_y_row_1 + row_2 * grad_y_row_2
+    grad_x_rows = grad_x_ptr + row_0 * grad_x_row_0 + row_1 * grad_x_row_1 + row_2 * grad_x_row_2
+
+    splits = tl.arange(0, BLOCK_S)[:, None]
+    total = tl.load(partial_total_ptr + rows * SPLITS + splits, mask=splits < SPLITS, other=0.0)
+    total_2 = tl.load(partial_total_2_ptr + rows * SPLITS + splits, mask=splits < SPLITS, other=0.0)
+    grad_rstd = tl.sum(total, axis=0, keep_dims=True)
+    row_sum = tl.sum(total_2, axis=0, keep_dims=True)
+    row_mean = tl.load(row_mean_rows).to(FLOAT)
+    rstd = tl.load(rstd_rows).to(FLOAT)
+    # rstd = rsqrt(variance(x) + eps)
+    value = 2.0 * (-0.5 * grad_rstd * (rstd * rstd * rstd)) / N
+    # y = (x - mean(x)) * rstd * weight
+    value_2 = row_sum / N
+
+    for start in range(split * CHUNK, stop, LANES * VECTOR):
+        cols = start + lane
+        in_cols = below(cols, stop, EVEN)
+
+        x = tl.load(x_rows + cols * x_col, mask=in_cols, other=0.0).to(FLOAT)
+        grad_y = tl.load(grad_y_rows + cols * grad_y_col, mask=in_cols, other=0.0).to(FLOAT)
+        weight = tl.load(weight_ptr + cols * weight_col, mask=in_cols, other=0.0).to(FLOAT)
+        grad_x = value * (x - row_mean) + grad_y * weight * rstd + value_2
+        if NEEDS_GRAD_X:
+            tl.store(
+                grad_x_rows + cols * grad_x_col,
+                narrow(grad_x, grad_x_ptr.dtype.element_ty),
+                mask=in_cols,
+                cache_modifier=".cs",
+            )
 
 
 def _plan(call: Call) -> Launch:
@@ -814,7 +2153,16 @@ def _plan(call: Call) -> Launch:
             Step(
                 _layernorm_finish,
                 grid=(rows.total * splits,),
-                tensors=("partial_mean", "partial_spread", "partial_count", "x", "weight", "y"),
+                tensors=(
+                    "partial_mean",
+                    "partial_spread",
+                    "partial_count",
+                    "x",
+                    "weight",
+                    "y",
+                    "row_mean",
+                    "rstd",
+                ),
                 integers=(
                     rows.total,
                     *rows.sizes[1:],
@@ -824,6 +2172,8 @@ def _plan(call: Call) -> Launch:
                     cols.strides("weight")[0],
                     *rows.strides("y"),
                     cols.strides("y")[0],
+                    *rows.strides("row_mean"),
+                    *rows.strides("rstd"),
                 ),
                 params=("eps",),
                 constants={
@@ -833,6 +2183,8 @@ def _plan(call: Call) -> Launch:
                     "SPLITS": splits,
                     "CHUNK": chunk,
                     "BLOCK_S": next_power_of_2(splits),
+                    "NEEDS_ROW_MEAN": call.needs("row_mean"),
+                    "NEEDS_RSTD": call.needs("rstd"),
                 },
                 config=config,
             ),
@@ -850,7 +2202,7 @@ def _plan(call: Call) -> Launch:
             Step(
                 _layernorm_block,
                 grid=(cdiv(rows.total, block_m),),
-                tensors=("x", "weight", "y"),
+                tensors=("x", "weight", "y", "row_mean", "rstd"),
                 integers=(
                     rows.total,
                     *rows.sizes[1:],
@@ -860,6 +2212,8 @@ def _plan(call: Call) -> Launch:
                     cols.strides("weight")[0],
                     *rows.strides("y"),
                     cols.strides("y")[0],
+                    *rows.strides("row_mean"),
+                    *rows.strides("rstd"),
                 ),
                 params=("eps",),
                 constants={
@@ -868,6 +2222,8 @@ def _plan(call: Call) -> Launch:
                     "EVEN_M": rows.total % block_m == 0,
                     "EVEN_N": columns == width,
                     "EARLY": width <= 4096,
+                    "NEEDS_ROW_MEAN": call.needs("row_mean"),
+                    "NEEDS_RSTD": call.needs("rstd"),
                 },
                 config=config,
             )
@@ -880,7 +2236,7 @@ def _plan(call: Call) -> Launch:
         Step(
             _layernorm_loop,
             grid=(rows.total,),
-            tensors=("x", "weight", "y"),
+            tensors=("x", "weight", "y", "row_mean", "rstd"),
             integers=(
                 rows.total,
                 *rows.sizes[1:],
@@ -890,11 +2246,349 @@ def _plan(call: Call) -> Launch:
                 cols.strides("weight")[0],
                 *rows.strides("y"),
                 cols.strides("y")[0],
+                *rows.strides("row_mean"),
+                *rows.strides("rstd"),
             ),
             params=("eps",),
-            constants={"LANES": config["TILE"] // vector, "VECTOR": vector, "EVEN": even},
+            constants={
+                "LANES": config["TILE"] // vector,
+                "VECTOR": vector,
+                "EVEN": even,
+                "NEEDS_ROW_MEAN": call.needs("row_mean"),
+                "NEEDS_RSTD": call.needs("rstd"),
+            },
             config=config,
         )
+    )
+
+
+def _plan_backward_stage_1(call: Call) -> Launch:
+    """Kernel, config and grid for one set of shapes, strides and dtypes."""
+    call = call.among("x", "weight", "row_mean", "rstd", "grad_y", "grad_weight")
+    rows = call.axes(("N",), limit=3, spare_last=True)
+    cols = call.axes(("M",), limit=1)
+    columns = cols.total
+    width = next_power_of_2(columns)
+
+    def block_time(config: Config) -> float:
+        work = Work(reads=2, writes=0, flops=4, joins=1, held=2, held_wide=4)
+        return block_cost(config, call.target, work, call.element_size, rows.total, width)
+
+    block = least(call, BACKWARD_BLOCK_CONFIGS, block_time)
+
+    def loop_time(config: Config) -> float:
+        work = Work(reads=2, writes=0, flops=4.25, joins=1, held=1.275, held_wide=2.55)
+        return loop_cost(config, call.target, work, call.element_size, rows.total, columns)
+
+    loop = least(call, BACKWARD_LOOP_CONFIGS, loop_time)
+
+    def split_time(config: Config) -> float:
+        work = Work(reads=2, writes=0, flops=4.25, joins=2, held=1.275, held_wide=2.55)
+        return split_cost(config, call.target, work, call.element_size, rows.total, columns)
+
+    split = least(call, BACKWARD_LOOP_CONFIGS, split_time)
+
+    if call.takes("split", split < min(block, loop)):
+        config = call.choose(BACKWARD_LOOP_CONFIGS, split_time)
+        splits, chunk = split_row(call.target, rows.total, columns, config["TILE"])
+        vector = max(1, 16 // call.element_size)
+        even = columns > 0 and columns % config["TILE"] == 0
+        return Launch(
+            Step(
+                _layernorm_backward_stage_1_partial,
+                grid=(rows.total * splits,),
+                tensors=("x", "row_mean", "rstd", "grad_y", "partial_total"),
+                integers=(
+                    rows.total,
+                    *rows.sizes[1:],
+                    cols.total,
+                    *rows.strides("grad_y"),
+                    cols.strides("grad_y")[0],
+                    *rows.strides("x"),
+                    cols.strides("x")[0],
+                    cols.strides("row_mean")[0],
+                    cols.strides("rstd")[0],
+                ),
+                constants={
+                    "LANES": config["TILE"] // vector,
+                    "VECTOR": vector,
+                    "EVEN": even,
+                    "SPLITS": splits,
+                    "CHUNK": chunk,
+                },
+                config=config,
+            ),
+            Step(
+                _layernorm_backward_stage_1_finish,
+                grid=(rows.total,),
+                tensors=("partial_total", "grad_weight"),
+                integers=(rows.total, *rows.sizes[1:], cols.total, *rows.strides("grad_weight")),
+                constants={
+                    "SPLITS": splits,
+                    "BLOCK_S": next_power_of_2(splits),
+                    "NEEDS_GRAD_WEIGHT": call.needs("grad_weight"),
+                },
+                config=config,
+            ),
+            workspaces={
+                "partial_total": ((rows.total, splits), call.float),
+            },
+        )
+
+    if call.takes("block", block <= loop):
+        config = call.choose(BACKWARD_BLOCK_CONFIGS, block_time)
+        block_m = max(1, min(config["TILE"] // width, next_power_of_2(rows.total)))
+        return Launch(
+            Step(
+                _layernorm_backward_stage_1_block,
+                grid=(cdiv(rows.total, block_m),),
+                tensors=("x", "row_mean", "rstd", "grad_y", "grad_weight"),
+                integers=(
+                    rows.total,
+                    *rows.sizes[1:],
+                    cols.total,
+                    *rows.strides("grad_y"),
+                    cols.strides("grad_y")[0],
+                    *rows.strides("x"),
+                    cols.strides("x")[0],
+                    cols.strides("row_mean")[0],
+                    cols.strides("rstd")[0],
+                    *rows.strides("grad_weight"),
+                ),
+                constants={
+                    "BLOCK_M": block_m,
+                    "BLOCK_N": width,
+                    "EVEN_M": rows.total % block_m == 0,
+                    "EVEN_N": columns == width,
+                    "NEEDS_GRAD_WEIGHT": call.needs("grad_weight"),
+                },
+                config=config,
+            )
+        )
+
+    config = call.choose(BACKWARD_LOOP_CONFIGS, loop_time)
+    vector = max(1, 16 // call.element_size)
+    even = columns > 0 and columns % config["TILE"] == 0
+    return Launch(
+        Step(
+            _layernorm_backward_stage_1_loop,
+            grid=(rows.total,),
+            tensors=("x", "row_mean", "rstd", "grad_y", "grad_weight"),
+            integers=(
+                rows.total,
+                *rows.sizes[1:],
+                cols.total,
+                *rows.strides("grad_y"),
+                cols.strides("grad_y")[0],
+                *rows.strides("x"),
+                cols.strides("x")[0],
+                cols.strides("row_mean")[0],
+                cols.strides("rstd")[0],
+                *rows.strides("grad_weight"),
+            ),
+            constants={
+                "LANES": config["TILE"] // vector,
+                "VECTOR": vector,
+                "EVEN": even,
+                "NEEDS_GRAD_WEIGHT": call.needs("grad_weight"),
+            },
+            config=config,
+        )
+    )
+
+
+def _plan_backward_stage_2(call: Call) -> Launch:
+    """Kernel, config and grid for one set of shapes, strides and dtypes."""
+    call = call.among("x", "weight", "row_mean", "rstd", "grad_y", "grad_x")
+    rows = call.axes(("M",), limit=3, spare_last=True)
+    cols = call.axes(("N",), limit=1)
+    columns = cols.total
+    width = next_power_of_2(columns)
+
+    def block_time(config: Config) -> float:
+        work = Work(reads=2, writes=1, flops=10, joins=2, held=2, held_wide=3)
+        return block_cost(config, call.target, work, call.element_size, rows.total, width)
+
+    block = least(call, BACKWARD_BLOCK_CONFIGS, block_time)
+
+    def loop_time(config: Config) -> float:
+        work = Work(
+            reads=2, writes=1, flops=13.5, rereads=2, joins=2, passes=2, held=1.05, held_wide=1.8
+        )
+        return loop_cost(config, call.target, work, call.element_size, rows.total, columns)
+
+    loop = least(call, BACKWARD_LOOP_CONFIGS, loop_time)
+
+    def split_time(config: Config) -> float:
+        work = Work(
+            reads=2,
+            writes=1,
+            flops=14.125,
+            special=0.25,
+            rereads=2,
+            joins=2,
+            passes=2,
+            held=1.05,
+            held_wide=1.8,
+        )
+        return split_cost(config, call.target, work, call.element_size, rows.total, columns)
+
+    split = least(call, BACKWARD_LOOP_CONFIGS, split_time)
+
+    if call.takes("split", split < min(block, loop)):
+        config = call.choose(BACKWARD_LOOP_CONFIGS, split_time)
+        splits, chunk = split_row(call.target, rows.total, columns, config["TILE"])
+        vector = max(1, 16 // call.element_size)
+        even = columns > 0 and columns % config["TILE"] == 0
+        return Launch(
+            Step(
+                _layernorm_backward_stage_2_partial,
+                grid=(rows.total * splits,),
+                tensors=(
+                    "x",
+                    "weight",
+                    "row_mean",
+                    "rstd",
+                    "grad_y",
+                    "partial_total",
+                    "partial_total_2",
+                ),
+                integers=(
+                    rows.total,
+                    *rows.sizes[1:],
+                    cols.total,
+                    *rows.strides("row_mean"),
+                    *rows.strides("rstd"),
+                    *rows.strides("grad_y"),
+                    cols.strides("grad_y")[0],
+                    cols.strides("weight")[0],
+                    *rows.strides("x"),
+                    cols.strides("x")[0],
+                ),
+                constants={
+                    "LANES": config["TILE"] // vector,
+                    "VECTOR": vector,
+                    "EVEN": even,
+                    "SPLITS": splits,
+                    "CHUNK": chunk,
+                },
+                config=config,
+            ),
+            Step(
+                _layernorm_backward_stage_2_finish,
+                grid=(rows.total * splits,),
+                tensors=(
+                    "partial_total",
+                    "partial_total_2",
+                    "x",
+                    "weight",
+                    "row_mean",
+                    "rstd",
+                    "grad_y",
+                    "grad_x",
+                ),
+                integers=(
+                    rows.total,
+                    *rows.sizes[1:],
+                    cols.total,
+                    *rows.strides("row_mean"),
+                    *rows.strides("rstd"),
+                    *rows.strides("x"),
+                    cols.strides("x")[0],
+                    *rows.strides("grad_y"),
+                    cols.strides("grad_y")[0],
+                    cols.strides("weight")[0],
+                    *rows.strides("grad_x"),
+                    cols.strides("grad_x")[0],
+                ),
+                constants={
+                    "LANES": config["TILE"] // vector,
+                    "VECTOR": vector,
+                    "EVEN": even,
+                    "SPLITS": splits,
+                    "CHUNK": chunk,
+                    "BLOCK_S": next_power_of_2(splits),
+                    "NEEDS_GRAD_X": call.needs("grad_x"),
+                },
+                config=config,
+            ),
+            workspaces={
+                "partial_total": ((rows.total, splits), call.float),
+                "partial_total_2": ((rows.total, splits), call.float),
+            },
+        )
+
+    if call.takes("block", block <= loop):
+        config = call.choose(BACKWARD_BLOCK_CONFIGS, block_time)
+        block_m = max(1, min(config["TILE"] // width, next_power_of_2(rows.total)))
+        return Launch(
+            Step(
+                _layernorm_backward_stage_2_block,
+                grid=(cdiv(rows.total, block_m),),
+                tensors=("x", "weight", "row_mean", "rstd", "grad_y", "grad_x"),
+                integers=(
+                    rows.total,
+                    *rows.sizes[1:],
+                    cols.total,
+                    *rows.strides("grad_y"),
+                    cols.strides("grad_y")[0],
+                    cols.strides("weight")[0],
+                    *rows.strides("x"),
+                    cols.strides("x")[0],
+                    *rows.strides("row_mean"),
+                    *rows.strides("rstd"),
+                    *rows.strides("grad_x"),
+                    cols.strides("grad_x")[0],
+                ),
+                constants={
+                    "BLOCK_M": block_m,
+                    "BLOCK_N": width,
+                    "EVEN_M": rows.total % block_m == 0,
+                    "EVEN_N": columns == width,
+                    "NEEDS_GRAD_X": call.needs("grad_x"),
+                },
+                config=config,
+            )
+        )
+
+    config = call.choose(BACKWARD_LOOP_CONFIGS, loop_time)
+    vector = max(1, 16 // call.element_size)
+    even = columns > 0 and columns % config["TILE"] == 0
+    return Launch(
+        Step(
+            _layernorm_backward_stage_2_loop,
+            grid=(rows.total,),
+            tensors=("x", "weight", "row_mean", "rstd", "grad_y", "grad_x"),
+            integers=(
+                rows.total,
+                *rows.sizes[1:],
+                cols.total,
+                *rows.strides("row_mean"),
+                *rows.strides("rstd"),
+                *rows.strides("grad_y"),
+                cols.strides("grad_y")[0],
+                cols.strides("weight")[0],
+                *rows.strides("x"),
+                cols.strides("x")[0],
+                *rows.strides("grad_x"),
+                cols.strides("grad_x")[0],
+            ),
+            constants={
+                "LANES": config["TILE"] // vector,
+                "VECTOR": vector,
+                "EVEN": even,
+                "NEEDS_GRAD_X": call.needs("grad_x"),
+            },
+            config=config,
+        )
+    )
+
+
+def _plan_backward(call: Call) -> Launch:
+    """Stage after stage;  in memory between them."""
+    return in_stages(
+        _plan_backward_stage_1(call) if call.needs("grad_weight") else None,
+        _plan_backward_stage_2(call) if call.needs("grad_x") else None,
     )
 
 
@@ -964,6 +2658,8 @@ def _plan_bias(call: Call) -> Launch:
                     "weight",
                     "bias",
                     "y",
+                    "row_mean",
+                    "rstd",
                 ),
                 integers=(
                     rows.total,
@@ -975,6 +2671,8 @@ def _plan_bias(call: Call) -> Launch:
                     cols.strides("bias")[0],
                     *rows.strides("y"),
                     cols.strides("y")[0],
+                    *rows.strides("row_mean"),
+                    *rows.strides("rstd"),
                 ),
                 params=("eps",),
                 constants={
@@ -984,6 +2682,8 @@ def _plan_bias(call: Call) -> Launch:
                     "SPLITS": splits,
                     "CHUNK": chunk,
                     "BLOCK_S": next_power_of_2(splits),
+                    "NEEDS_ROW_MEAN": call.needs("row_mean"),
+                    "NEEDS_RSTD": call.needs("rstd"),
                 },
                 config=config,
             ),
@@ -1001,7 +2701,7 @@ def _plan_bias(call: Call) -> Launch:
             Step(
                 _layernorm_bias_block,
                 grid=(cdiv(rows.total, block_m),),
-                tensors=("x", "weight", "bias", "y"),
+                tensors=("x", "weight", "bias", "y", "row_mean", "rstd"),
                 integers=(
                     rows.total,
                     *rows.sizes[1:],
@@ -1012,6 +2712,8 @@ def _plan_bias(call: Call) -> Launch:
                     cols.strides("bias")[0],
                     *rows.strides("y"),
                     cols.strides("y")[0],
+                    *rows.strides("row_mean"),
+                    *rows.strides("rstd"),
                 ),
                 params=("eps",),
                 constants={
@@ -1020,6 +2722,8 @@ def _plan_bias(call: Call) -> Launch:
                     "EVEN_M": rows.total % block_m == 0,
                     "EVEN_N": columns == width,
                     "EARLY": width <= 4096,
+                    "NEEDS_ROW_MEAN": call.needs("row_mean"),
+                    "NEEDS_RSTD": call.needs("rstd"),
                 },
                 config=config,
             )
@@ -1032,7 +2736,7 @@ def _plan_bias(call: Call) -> Launch:
         Step(
             _layernorm_bias_loop,
             grid=(rows.total,),
-            tensors=("x", "weight", "bias", "y"),
+            tensors=("x", "weight", "bias", "y", "row_mean", "rstd"),
             integers=(
                 rows.total,
                 *rows.sizes[1:],
@@ -1043,11 +2747,363 @@ def _plan_bias(call: Call) -> Launch:
                 cols.strides("bias")[0],
                 *rows.strides("y"),
                 cols.strides("y")[0],
+                *rows.strides("row_mean"),
+                *rows.strides("rstd"),
             ),
             params=("eps",),
-            constants={"LANES": config["TILE"] // vector, "VECTOR": vector, "EVEN": even},
+            constants={
+                "LANES": config["TILE"] // vector,
+                "VECTOR": vector,
+                "EVEN": even,
+                "NEEDS_ROW_MEAN": call.needs("row_mean"),
+                "NEEDS_RSTD": call.needs("rstd"),
+            },
             config=config,
         )
+    )
+
+
+def _plan_backward_bias_stage_1(call: Call) -> Launch:
+    """Kernel, config and grid for one set of shapes, strides and dtypes."""
+    call = call.among(
+        "x", "weight", "bias", "row_mean", "rstd", "grad_y", "grad_weight", "grad_bias"
+    )
+    rows = call.axes(("N",), limit=3, spare_last=True)
+    cols = call.axes(("M",), limit=1)
+    columns = cols.total
+    width = next_power_of_2(columns)
+
+    def block_time(config: Config) -> float:
+        work = Work(reads=2, writes=0, flops=5, joins=2, held=2, held_wide=4)
+        return block_cost(config, call.target, work, call.element_size, rows.total, width)
+
+    block = least(call, BACKWARD_BLOCK_CONFIGS, block_time)
+
+    def loop_time(config: Config) -> float:
+        work = Work(reads=2, writes=0, flops=5.5, joins=2, held=1.35, held_wide=2.7)
+        return loop_cost(config, call.target, work, call.element_size, rows.total, columns)
+
+    loop = least(call, BACKWARD_LOOP_CONFIGS, loop_time)
+
+    def split_time(config: Config) -> float:
+        work = Work(reads=2, writes=0, flops=5.5, joins=4, held=1.35, held_wide=2.7)
+        return split_cost(config, call.target, work, call.element_size, rows.total, columns)
+
+    split = least(call, BACKWARD_LOOP_CONFIGS, split_time)
+
+    if call.takes("split", split < min(block, loop)):
+        config = call.choose(BACKWARD_LOOP_CONFIGS, split_time)
+        splits, chunk = split_row(call.target, rows.total, columns, config["TILE"])
+        vector = max(1, 16 // call.element_size)
+        even = columns > 0 and columns % config["TILE"] == 0
+        return Launch(
+            Step(
+                _layernorm_backward_bias_stage_1_partial,
+                grid=(rows.total * splits,),
+                tensors=("x", "row_mean", "rstd", "grad_y", "partial_total", "partial_total_2"),
+                integers=(
+                    rows.total,
+                    *rows.sizes[1:],
+                    cols.total,
+                    *rows.strides("grad_y"),
+                    cols.strides("grad_y")[0],
+                    *rows.strides("x"),
+                    cols.strides("x")[0],
+                    cols.strides("row_mean")[0],
+                    cols.strides("rstd")[0],
+                ),
+                constants={
+                    "LANES": config["TILE"] // vector,
+                    "VECTOR": vector,
+                    "EVEN": even,
+                    "SPLITS": splits,
+                    "CHUNK": chunk,
+                },
+                config=config,
+            ),
+            Step(
+                _layernorm_backward_bias_stage_1_finish,
+                grid=(rows.total,),
+                tensors=("partial_total", "partial_total_2", "grad_weight", "grad_bias"),
+                integers=(
+                    rows.total,
+                    *rows.sizes[1:],
+                    cols.total,
+                    *rows.strides("grad_weight"),
+                    *rows.strides("grad_bias"),
+                ),
+                constants={
+                    "SPLITS": splits,
+                    "BLOCK_S": next_power_of_2(splits),
+                    "NEEDS_GRAD_WEIGHT": call.needs("grad_weight"),
+                    "NEEDS_GRAD_BIAS": call.needs("grad_bias"),
+                },
+                config=config,
+            ),
+            workspaces={
+                "partial_total": ((rows.total, splits), call.float),
+                "partial_total_2": ((rows.total, splits), call.float),
+            },
+        )
+
+    if call.takes("block", block <= loop):
+        config = call.choose(BACKWARD_BLOCK_CONFIGS, block_time)
+        block_m = max(1, min(config["TILE"] // width, next_power_of_2(rows.total)))
+        return Launch(
+            Step(
+                _layernorm_backward_bias_stage_1_block,
+                grid=(cdiv(rows.total, block_m),),
+                tensors=("x", "row_mean", "rstd", "grad_y", "grad_weight", "grad_bias"),
+                integers=(
+                    rows.total,
+                    *rows.sizes[1:],
+                    cols.total,
+                    *rows.strides("grad_y"),
+                    cols.strides("grad_y")[0],
+                    *rows.strides("x"),
+                    cols.strides("x")[0],
+                    cols.strides("row_mean")[0],
+                    cols.strides("rstd")[0],
+                    *rows.strides("grad_weight"),
+                    *rows.strides("grad_bias"),
+                ),
+                constants={
+                    "BLOCK_M": block_m,
+                    "BLOCK_N": width,
+                    "EVEN_M": rows.total % block_m == 0,
+                    "EVEN_N": columns == width,
+                    "NEEDS_GRAD_WEIGHT": call.needs("grad_weight"),
+                    "NEEDS_GRAD_BIAS": call.needs("grad_bias"),
+                },
+                config=config,
+            )
+        )
+
+    config = call.choose(BACKWARD_LOOP_CONFIGS, loop_time)
+    vector = max(1, 16 // call.element_size)
+    even = columns > 0 and columns % config["TILE"] == 0
+    return Launch(
+        Step(
+            _layernorm_backward_bias_stage_1_loop,
+            grid=(rows.total,),
+            tensors=("x", "row_mean", "rstd", "grad_y", "grad_weight", "grad_bias"),
+            integers=(
+                rows.total,
+                *rows.sizes[1:],
+                cols.total,
+                *rows.strides("grad_y"),
+                cols.strides("grad_y")[0],
+                *rows.strides("x"),
+                cols.strides("x")[0],
+                cols.strides("row_mean")[0],
+                cols.strides("rstd")[0],
+                *rows.strides("grad_weight"),
+                *rows.strides("grad_bias"),
+            ),
+            constants={
+                "LANES": config["TILE"] // vector,
+                "VECTOR": vector,
+                "EVEN": even,
+                "NEEDS_GRAD_WEIGHT": call.needs("grad_weight"),
+                "NEEDS_GRAD_BIAS": call.needs("grad_bias"),
+            },
+            config=config,
+        )
+    )
+
+
+def _plan_backward_bias_stage_2(call: Call) -> Launch:
+    """Kernel, config and grid for one set of shapes, strides and dtypes."""
+    call = call.among("x", "weight", "row_mean", "rstd", "grad_y", "grad_x")
+    rows = call.axes(("M",), limit=3, spare_last=True)
+    cols = call.axes(("N",), limit=1)
+    columns = cols.total
+    width = next_power_of_2(columns)
+
+    def block_time(config: Config) -> float:
+        work = Work(reads=2, writes=1, flops=10, joins=2, held=2, held_wide=3)
+        return block_cost(config, call.target, work, call.element_size, rows.total, width)
+
+    block = least(call, BACKWARD_BLOCK_CONFIGS, block_time)
+
+    def loop_time(config: Config) -> float:
+        work = Work(
+            reads=2, writes=1, flops=13.5, rereads=2, joins=2, passes=2, held=1.05, held_wide=1.8
+        )
+        return loop_cost(config, call.target, work, call.element_size, rows.total, columns)
+
+    loop = least(call, BACKWARD_LOOP_CONFIGS, loop_time)
+
+    def split_time(config: Config) -> float:
+        work = Work(
+            reads=2,
+            writes=1,
+            flops=14.125,
+            special=0.25,
+            rereads=2,
+            joins=2,
+            passes=2,
+            held=1.05,
+            held_wide=1.8,
+        )
+        return split_cost(config, call.target, work, call.element_size, rows.total, columns)
+
+    split = least(call, BACKWARD_LOOP_CONFIGS, split_time)
+
+    if call.takes("split", split < min(block, loop)):
+        config = call.choose(BACKWARD_LOOP_CONFIGS, split_time)
+        splits, chunk = split_row(call.target, rows.total, columns, config["TILE"])
+        vector = max(1, 16 // call.element_size)
+        even = columns > 0 and columns % config["TILE"] == 0
+        return Launch(
+            Step(
+                _layernorm_backward_bias_stage_2_partial,
+                grid=(rows.total * splits,),
+                tensors=(
+                    "x",
+                    "weight",
+                    "row_mean",
+                    "rstd",
+                    "grad_y",
+                    "partial_total",
+                    "partial_total_2",
+                ),
+                integers=(
+                    rows.total,
+                    *rows.sizes[1:],
+                    cols.total,
+                    *rows.strides("row_mean"),
+                    *rows.strides("rstd"),
+                    *rows.strides("grad_y"),
+                    cols.strides("grad_y")[0],
+                    cols.strides("weight")[0],
+                    *rows.strides("x"),
+                    cols.strides("x")[0],
+                ),
+                constants={
+                    "LANES": config["TILE"] // vector,
+                    "VECTOR": vector,
+                    "EVEN": even,
+                    "SPLITS": splits,
+                    "CHUNK": chunk,
+                },
+                config=config,
+            ),
+            Step(
+                _layernorm_backward_bias_stage_2_finish,
+                grid=(rows.total * splits,),
+                tensors=(
+                    "partial_total",
+                    "partial_total_2",
+                    "x",
+                    "weight",
+                    "row_mean",
+                    "rstd",
+                    "grad_y",
+                    "grad_x",
+                ),
+                integers=(
+                    rows.total,
+                    *rows.sizes[1:],
+                    cols.total,
+                    *rows.strides("row_mean"),
+                    *rows.strides("rstd"),
+                    *rows.strides("x"),
+                    cols.strides("x")[0],
+                    *rows.strides("grad_y"),
+                    cols.strides("grad_y")[0],
+                    cols.strides("weight")[0],
+                    *rows.strides("grad_x"),
+                    cols.strides("grad_x")[0],
+                ),
+                constants={
+                    "LANES": config["TILE"] // vector,
+                    "VECTOR": vector,
+                    "EVEN": even,
+                    "SPLITS": splits,
+                    "CHUNK": chunk,
+                    "BLOCK_S": next_power_of_2(splits),
+                    "NEEDS_GRAD_X": call.needs("grad_x"),
+                },
+                config=config,
+            ),
+            workspaces={
+                "partial_total": ((rows.total, splits), call.float),
+                "partial_total_2": ((rows.total, splits), call.float),
+            },
+        )
+
+    if call.takes("block", block <= loop):
+        config = call.choose(BACKWARD_BLOCK_CONFIGS, block_time)
+        block_m = max(1, min(config["TILE"] // width, next_power_of_2(rows.total)))
+        return Launch(
+            Step(
+                _layernorm_backward_bias_stage_2_block,
+                grid=(cdiv(rows.total, block_m),),
+                tensors=("x", "weight", "row_mean", "rstd", "grad_y", "grad_x"),
+                integers=(
+                    rows.total,
+                    *rows.sizes[1:],
+                    cols.total,
+                    *rows.strides("grad_y"),
+                    cols.strides("grad_y")[0],
+                    cols.strides("weight")[0],
+                    *rows.strides("x"),
+                    cols.strides("x")[0],
+                    *rows.strides("row_mean"),
+                    *rows.strides("rstd"),
+                    *rows.strides("grad_x"),
+                    cols.strides("grad_x")[0],
+                ),
+                constants={
+                    "BLOCK_M": block_m,
+                    "BLOCK_N": width,
+                    "EVEN_M": rows.total % block_m == 0,
+                    "EVEN_N": columns == width,
+                    "NEEDS_GRAD_X": call.needs("grad_x"),
+                },
+                config=config,
+            )
+        )
+
+    config = call.choose(BACKWARD_LOOP_CONFIGS, loop_time)
+    vector = max(1, 16 // call.element_size)
+    even = columns > 0 and columns % config["TILE"] == 0
+    return Launch(
+        Step(
+            _layernorm_backward_bias_stage_2_loop,
+            grid=(rows.total,),
+            tensors=("x", "weight", "row_mean", "rstd", "grad_y", "grad_x"),
+            integers=(
+                rows.total,
+                *rows.sizes[1:],
+                cols.total,
+                *rows.strides("row_mean"),
+                *rows.strides("rstd"),
+                *rows.strides("grad_y"),
+                cols.strides("grad_y")[0],
+                cols.strides("weight")[0],
+                *rows.strides("x"),
+                cols.strides("x")[0],
+                *rows.strides("grad_x"),
+                cols.strides("grad_x")[0],
+            ),
+            constants={
+                "LANES": config["TILE"] // vector,
+                "VECTOR": vector,
+                "EVEN": even,
+                "NEEDS_GRAD_X": call.needs("grad_x"),
+            },
+            config=config,
+        )
+    )
+
+
+def _plan_backward_bias(call: Call) -> Launch:
+    """Stage after stage;  in memory between them."""
+    return in_stages(
+        _plan_backward_bias_stage_1(call) if call.needs("grad_weight", "grad_bias") else None,
+        _plan_backward_bias_stage_2(call) if call.needs("grad_x") else None,
     )
 
 
@@ -1063,7 +3119,31 @@ def reference(x, weight, bias, eps, *, compute):
     rstd = torch.rsqrt(x.var(-1, correction=0) + eps)
     # y = (x - mean(x)) * rstd * weight
     y = (x - x.mean(-1)[:, None]) * rstd[:, None] * weight
-    return y
+    return y, x.mean(-1), rstd
+
+
+def reference_backward(x, weight, bias, row_mean, rstd, grad_y, eps, *, compute):
+    """The gradient of `reference`, as the kernels compute it."""
+    N = x.shape[1]
+    x = widen(x, compute)
+    weight = widen(weight, compute)
+    row_mean = widen(row_mean, compute)
+    rstd = widen(rstd, compute)
+    grad_y = widen(grad_y, compute)
+    # y = (x - mean(x)) * rstd * weight
+    value = grad_y * weight
+    value_2 = x - row_mean[:, None]
+    # rstd = rsqrt(variance(x) + eps)
+    grad_rstd = (value * value_2).sum(-1)
+    value_3 = float(N)
+    value_4 = value * rstd[:, None]
+    grad_x = (
+        (2.0 * (-0.5 * grad_rstd * (rstd * rstd * rstd)) / value_3)[:, None] * value_2
+        + value_4
+        + ((-value_4).sum(-1) / value_3)[:, None]
+    )
+    grad_weight = (grad_y * (value_2 * rstd[:, None])).sum(0)
+    return grad_x, grad_weight
 
 
 def reference_bias(x, weight, bias, eps, *, compute):
@@ -1081,9 +3161,59 @@ def reference_bias(x, weight, bias, eps, *, compute):
     y = (x - x.mean(-1)[:, None]) * rstd[:, None] * weight
     # y = y + bias
     y_2 = y + bias
-    return y_2
+    return y_2, x.mean(-1), rstd
 
 
+def reference_backward_bias(x, weight, bias, row_mean, rstd, grad_y, eps, *, compute):
+    """The gradient of `reference_bias`, as the kernels compute it."""
+    N = x.shape[1]
+    x = widen(x, compute)
+    weight = widen(weight, compute)
+    row_mean = widen(row_mean, compute)
+    rstd = widen(rstd, compute)
+    grad_y = widen(grad_y, compute)
+    # y = (x - mean(x)) * rstd * weight
+    value = grad_y * weight
+    value_2 = x - row_mean[:, None]
+    # rstd = rsqrt(variance(x) + eps)
+    grad_rstd = (value * value_2).sum(-1)
+    value_3 = float(N)
+    value_4 = value * rstd[:, None]
+    grad_x = (
+        (2.0 * (-0.5 * grad_rstd * (rstd * rstd * rstd)) / value_3)[:, None] * value_2
+        + value_4
+        + ((-value_4).sum(-1) / value_3)[:, None]
+    )
+    grad_weight = (grad_y * (value_2 * rstd[:, None])).sum(0)
+    grad_bias = grad_y.sum(0)
+    return grad_x, grad_weight, grad_bias
+
+
+BACKWARD = Op(
+    name="layernorm_backward",
+    spec_hash="93853039",
+    inputs=(
+        Operand("x", ("M", "N")),
+        Operand("weight", ("N",)),
+        Operand("bias", ("N",), optional=True),
+        Operand("row_mean", ("M",)),
+        Operand("rstd", ("M",)),
+        Operand("grad_y", ("M", "N")),
+    ),
+    params=(Param("eps", "float", 1e-05),),
+    outputs=(
+        Output("grad_x", ("M", "N"), like="x"),
+        Output("grad_weight", ("N",), like="weight"),
+        Output("grad_bias", ("N",), like="bias"),
+    ),
+    fold="M",
+    specialize=("bias",),
+    partial=True,
+    variants={
+        (False,): Variant(_plan_backward, reference_backward),
+        (True,): Variant(_plan_backward_bias, reference_backward_bias),
+    },
+)
 OP = Op(
     name="layernorm",
     spec_hash="93853039",
@@ -1094,12 +3224,18 @@ OP = Op(
     ),
     params=(Param("eps", "float", 1e-05),),
     outputs=(Output("y", ("M", "N"), like="x"),),
+    saved=(Output("row_mean", ("M",), dtype="float"), Output("rstd", ("M",), dtype="float")),
     fold="M",
     specialize=("bias",),
     inplace=("x",),
+    gradients=Gradients({"y": "grad_y"}, BACKWARD, alike=("bias",)),
     variants={
-        (False,): Variant(_plan, reference),
-        (True,): Variant(_plan_bias, reference_bias),
+        (False,): Variant(_plan, reference, gradients={"x": "grad_x", "weight": "grad_weight"}),
+        (True,): Variant(
+            _plan_bias,
+            reference_bias,
+            gradients={"x": "grad_x", "weight": "grad_weight", "bias": "grad_bias"},
+        ),
     },
 )
 

@@ -1,6 +1,6 @@
 """Natural logarithm of the sum of the exponentials of each row.
 
-Built by tilegen 0.1.0 from specs/logsumexp.py (spec 81e0b294, templates 8f77c5aa).
+Built by tilegen 0.1.0 from specs/logsumexp.py (spec 81e0b294, templates c2fd5bca).
 Rebuild with `tilegen build`; edits are overwritten.
 
 Traffic: M*N*e + 4*M bytes (e: bytes of an element)
@@ -16,6 +16,7 @@ import triton.language as tl
 from ._runtime import (
     Call,
     Config,
+    Gradients,
     Launch,
     Op,
     Operand,
@@ -28,6 +29,7 @@ from ._runtime import (
     by_class,
     cdiv,
     exp,
+    flat_cost,
     least,
     logsumexp_end,
     logsumexp_step,
@@ -38,6 +40,7 @@ from ._runtime import (
     next_power_of_2,
     split_cost,
     split_row,
+    tile_shape,
     widen,
 )
 
@@ -184,6 +187,33 @@ LOOP_CONFIGS = by_class(
     (("sm_90",), (4,), _LOOP_5),
     (("sm_90",), (8,), _LOOP_6),
     (("gfx90a", "gfx942", "gfx950"), (1, 2, 4), _LOOP_7),
+)
+
+_BACKWARD_TILED_1 = (
+    Config(TILE=1024, num_warps=1),  # at most 8192 B shared, unproven
+    Config(TILE=1024, num_warps=2),  # at most 8192 B shared, unproven
+    Config(TILE=1024, num_warps=4),  # at most 8192 B shared, unproven
+    Config(TILE=2048, num_warps=1),  # at most 16384 B shared, unproven
+    Config(TILE=2048, num_warps=2),  # at most 16384 B shared, unproven
+    Config(TILE=2048, num_warps=4),  # at most 16384 B shared, unproven
+)
+_BACKWARD_TILED_2 = (
+    Config(TILE=1024, num_warps=1),  # at most 4096 B shared, unproven
+    Config(TILE=1024, num_warps=2),  # at most 4096 B shared, unproven
+    Config(TILE=2048, num_warps=1),  # at most 8192 B shared, unproven
+    Config(TILE=2048, num_warps=2),  # at most 8192 B shared, unproven
+    Config(TILE=2048, num_warps=4),  # at most 8192 B shared, unproven
+    Config(TILE=4096, num_warps=1),  # at most 16384 B shared, unproven
+)
+#: Tiles of TILE elements over strided axes; by architecture class and element size in bytes.
+BACKWARD_TILED_CONFIGS = by_class(
+    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2), _BACKWARD_TILED_1),
+    (
+        ("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120", "gfx90a", "gfx942", "gfx950"),
+        (4, 8),
+        _BACKWARD_TILED_1,
+    ),
+    (("gfx90a", "gfx942", "gfx950"), (1, 2), _BACKWARD_TILED_2),
 )
 
 
@@ -393,6 +423,63 @@ def _logsumexp_finish(
     )
 
 
+@triton.jit
+def _logsumexp_backward_tiled(
+    x_ptr,
+    out_ptr,
+    grad_out_ptr,
+    grad_x_ptr,
+    M,
+    SIZE_M_1,
+    SIZE_M_2,
+    N,
+    grad_out_M_0,
+    grad_out_M_1,
+    grad_out_M_2,
+    x_M_0,
+    x_M_1,
+    x_M_2,
+    x_N,
+    out_M_0,
+    out_M_1,
+    out_M_2,
+    grad_x_M_0,
+    grad_x_M_1,
+    grad_x_M_2,
+    grad_x_N,
+    BLOCK_0: tl.constexpr,
+    BLOCK_1: tl.constexpr,
+    EVEN_0: tl.constexpr,
+    EVEN_1: tl.constexpr,
+    NEEDS_GRAD_X: tl.constexpr,
+    INT: tl.constexpr,
+    FLOAT: tl.constexpr,
+):
+    """A program computes one tile of (M) by (N)."""
+    tile = tl.program_id(0).to(INT)
+    tiles_1 = tl.cdiv(N, BLOCK_1)
+    n = (tile % tiles_1) * BLOCK_1 + tl.arange(0, BLOCK_1)[None, :]
+    m = (tile // tiles_1) * BLOCK_0 + tl.arange(0, BLOCK_0)[:, None]
+    in_n = below(n, N, EVEN_1)
+    in_m = below(m, M, EVEN_0)
+    m_2 = m % SIZE_M_2
+    m_1 = m // SIZE_M_2 % SIZE_M_1
+    m_0 = m // SIZE_M_2 // SIZE_M_1
+    grad_out_m = grad_out_ptr + m_0 * grad_out_M_0 + m_1 * grad_out_M_1 + m_2 * grad_out_M_2
+    x_m = x_ptr + m_0 * x_M_0 + m_1 * x_M_1 + m_2 * x_M_2
+    out_m = out_ptr + m_0 * out_M_0 + m_1 * out_M_1 + m_2 * out_M_2
+    grad_x_m = grad_x_ptr + m_0 * grad_x_M_0 + m_1 * grad_x_M_1 + m_2 * grad_x_M_2
+
+    grad_out = tl.load(grad_out_m, mask=in_m, other=0.0, eviction_policy="evict_last").to(FLOAT)
+    x = tl.load(x_m + n * x_N, mask=in_m & in_n, other=0.0, eviction_policy="evict_last").to(FLOAT)
+    out = tl.load(out_m, mask=in_m, other=0.0, eviction_policy="evict_last").to(FLOAT)
+    grad_x = grad_out * exp(x - out)
+    if NEEDS_GRAD_X:
+        tl.store(
+            grad_x_m + n * grad_x_N, narrow(grad_x, grad_x_ptr.dtype.element_ty), mask=in_m & in_n
+        )
+
+
 def _plan(call: Call) -> Launch:
     """Kernel, config and grid for one set of shapes, strides and dtypes."""
     rows = call.axes(("M",), limit=3, spare_last=True)
@@ -508,6 +595,51 @@ def _plan(call: Call) -> Launch:
     )
 
 
+def _plan_backward(call: Call) -> Launch:
+    """Kernel, config and grid for one set of shapes, strides and dtypes."""
+
+    axes_0 = call.axes(("M",), limit=3, spare_last=True)
+    axes_1 = call.axes(("N",), limit=1)
+    height, length = axes_0.total, axes_1.total
+    outer = 1
+
+    def tiled_time(config: Config) -> float:
+        work = Work(reads=1, writes=1, flops=3, special=1)
+        return flat_cost(config, call.target, work, call.element_size, outer * height * length)
+
+    config = call.choose(BACKWARD_TILED_CONFIGS, tiled_time)
+    block_0, block_1 = tile_shape(
+        axes_0.crossed(), height, length, config["TILE"], call.element_size
+    )
+    tiles = cdiv(height, block_0) * cdiv(length, block_1)
+    return Launch(
+        Step(
+            _logsumexp_backward_tiled,
+            grid=(outer * tiles,),
+            tensors=("x", "out", "grad_out", "grad_x"),
+            integers=(
+                axes_0.total,
+                *axes_0.sizes[1:],
+                axes_1.total,
+                *axes_0.strides("grad_out"),
+                *axes_0.strides("x"),
+                axes_1.strides("x")[0],
+                *axes_0.strides("out"),
+                *axes_0.strides("grad_x"),
+                axes_1.strides("grad_x")[0],
+            ),
+            constants={
+                "BLOCK_0": block_0,
+                "BLOCK_1": block_1,
+                "EVEN_0": height % block_0 == 0,
+                "EVEN_1": length % block_1 == 0,
+                "NEEDS_GRAD_X": call.needs("grad_x"),
+            },
+            config=config,
+        )
+    )
+
+
 def reference(x, *, compute):
     """Natural logarithm of the sum of the exponentials of each row.
 
@@ -518,6 +650,26 @@ def reference(x, *, compute):
     return torch.logsumexp(x, -1)
 
 
+def reference_backward(x, out, grad_out, *, compute):
+    """The gradient of `reference`, as the kernels compute it."""
+    x = widen(x, compute)
+    out = widen(out, compute)
+    grad_out = widen(grad_out, compute)
+    grad_x = grad_out[:, None] * torch.exp(x - out[:, None])
+    return grad_x
+
+
+BACKWARD = Op(
+    name="logsumexp_backward",
+    spec_hash="81e0b294",
+    inputs=(Operand("x", ("M", "N")), Operand("out", ("M",)), Operand("grad_out", ("M",))),
+    outputs=(Output("grad_x", ("M", "N"), like="x"),),
+    fold="M",
+    partial=True,
+    variants={
+        (): Variant(_plan_backward, reference_backward),
+    },
+)
 OP = Op(
     name="logsumexp",
     spec_hash="81e0b294",
@@ -525,8 +677,9 @@ OP = Op(
     outputs=(Output("out", ("M",), dtype="float"),),
     fold="M",
     inplace=("x",),
+    gradients=Gradients({"out": "grad_out"}, BACKWARD),
     variants={
-        (): Variant(_plan, reference),
+        (): Variant(_plan, reference, gradients={"x": "grad_x"}),
     },
 )
 

@@ -1,6 +1,6 @@
 """Mean squared error over all elements, one scalar.
 
-Built by tilegen 0.1.0 from specs/mse_loss.py (spec d67fdad1, templates 8f77c5aa).
+Built by tilegen 0.1.0 from specs/mse_loss.py (spec d67fdad1, templates c2fd5bca).
 Rebuild with `tilegen build`; edits are overwritten.
 
 Traffic: 2*M*N*e + 4 bytes (e: bytes of an element)
@@ -16,6 +16,7 @@ import triton.language as tl
 from ._runtime import (
     Call,
     Config,
+    Gradients,
     Launch,
     Op,
     Operand,
@@ -27,12 +28,14 @@ from ._runtime import (
     block_cost,
     by_class,
     cdiv,
+    flat_cost,
     least,
     loop_cost,
     narrow,
     next_power_of_2,
     split_cost,
     split_row,
+    tile_shape,
     widen,
 )
 
@@ -193,6 +196,71 @@ LOOP_CONFIGS = by_class(
     (("gfx950",), (8,), _LOOP_7),
     (("gfx90a",), (8,), _LOOP_8),
     (("gfx942",), (8,), _LOOP_9),
+)
+
+_BACKWARD_FLAT_1 = (
+    Config(TILE=512, num_warps=2),  # 0 B shared, unproven
+    Config(TILE=1024, num_warps=4),  # 0 B shared, unproven
+    Config(TILE=2048, num_warps=8),  # 0 B shared, unproven
+)
+_BACKWARD_FLAT_2 = (
+    Config(TILE=512, num_warps=4),  # 0 B shared, unproven
+    Config(TILE=1024, num_warps=8),  # 0 B shared, unproven
+)
+_BACKWARD_FLAT_3 = (
+    Config(TILE=512, num_warps=8),  # 0 B shared, unproven
+)
+_BACKWARD_FLAT_4 = (
+    Config(TILE=512, num_warps=1),  # 0 B shared, unproven
+    Config(TILE=1024, num_warps=2),  # 0 B shared, unproven
+    Config(TILE=2048, num_warps=4),  # 0 B shared, unproven
+    Config(TILE=4096, num_warps=8),  # 0 B shared, unproven
+)
+#: Neighbouring elements of contiguous tensors, TILE to a program; by architecture class and element size in bytes.
+BACKWARD_FLAT_CONFIGS = by_class(
+    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2), _BACKWARD_FLAT_1),
+    (("gfx90a", "gfx942", "gfx950"), (4,), _BACKWARD_FLAT_1),
+    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (4,), _BACKWARD_FLAT_2),
+    (("gfx90a", "gfx942", "gfx950"), (8,), _BACKWARD_FLAT_2),
+    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _BACKWARD_FLAT_3),
+    (("gfx90a", "gfx942", "gfx950"), (1, 2), _BACKWARD_FLAT_4),
+)
+
+_BACKWARD_TILED_1 = (
+    Config(TILE=1024, num_warps=1),  # at most 8192 B shared, unproven
+    Config(TILE=1024, num_warps=2),  # at most 8192 B shared, unproven
+    Config(TILE=1024, num_warps=4),  # at most 8192 B shared, unproven
+    Config(TILE=2048, num_warps=1),  # at most 16384 B shared, unproven
+    Config(TILE=2048, num_warps=2),  # at most 16384 B shared, unproven
+    Config(TILE=2048, num_warps=4),  # at most 16384 B shared, unproven
+)
+_BACKWARD_TILED_2 = (
+    Config(TILE=1024, num_warps=1),  # at most 8192 B shared, unproven
+    Config(TILE=1024, num_warps=2),  # at most 8192 B shared, unproven
+    Config(TILE=1024, num_warps=4),  # at most 8192 B shared, unproven
+    Config(TILE=1024, num_warps=8),  # at most 8192 B shared, unproven
+    Config(TILE=2048, num_warps=2),  # at most 16384 B shared, unproven
+    Config(TILE=2048, num_warps=4),  # at most 16384 B shared, unproven
+)
+_BACKWARD_TILED_3 = (
+    Config(TILE=1024, num_warps=1),  # at most 4096 B shared, unproven
+    Config(TILE=1024, num_warps=2),  # at most 4096 B shared, unproven
+    Config(TILE=2048, num_warps=1),  # at most 8192 B shared, unproven
+    Config(TILE=2048, num_warps=2),  # at most 8192 B shared, unproven
+    Config(TILE=2048, num_warps=4),  # at most 8192 B shared, unproven
+    Config(TILE=4096, num_warps=1),  # at most 16384 B shared, unproven
+)
+#: Tiles of TILE elements over strided axes; by architecture class and element size in bytes.
+BACKWARD_TILED_CONFIGS = by_class(
+    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2), _BACKWARD_TILED_1),
+    (
+        ("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120", "gfx90a", "gfx942", "gfx950"),
+        (4,),
+        _BACKWARD_TILED_1,
+    ),
+    (("gfx90a", "gfx942", "gfx950"), (8,), _BACKWARD_TILED_1),
+    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _BACKWARD_TILED_2),
+    (("gfx90a", "gfx942", "gfx950"), (1, 2), _BACKWARD_TILED_3),
 )
 
 
@@ -380,6 +448,128 @@ def _mse_loss_finish(
     )
 
 
+@triton.jit
+def _mse_loss_backward_flat(
+    x_ptr,
+    target_ptr,
+    grad_out_ptr,
+    grad_x_ptr,
+    grad_target_ptr,
+    NUMEL,
+    M,
+    N,
+    BLOCK: tl.constexpr,
+    EVEN: tl.constexpr,
+    NEEDS_GRAD_X: tl.constexpr,
+    NEEDS_GRAD_TARGET: tl.constexpr,
+    INT: tl.constexpr,
+    FLOAT: tl.constexpr,
+):
+    """A program computes BLOCK neighbouring elements of contiguous tensors."""
+    start = tl.program_id(0).to(INT) * BLOCK
+    offsets = start + tl.arange(0, BLOCK)
+    inside = below(offsets, NUMEL, EVEN)
+
+    grad_out = tl.load(grad_out_ptr).to(FLOAT)
+    x = tl.load(x_ptr + offsets, mask=inside, other=0.0, eviction_policy="evict_last").to(FLOAT)
+    target = tl.load(target_ptr + offsets, mask=inside, other=0.0, eviction_policy="evict_last").to(
+        FLOAT
+    )
+    # error = x - target
+    error = x - target
+    grad_x = 2.0 * (grad_out / (tl.cast(M, FLOAT) * tl.cast(N, FLOAT))) * error
+    grad_target = -grad_x
+    if NEEDS_GRAD_X:
+        tl.store(grad_x_ptr + offsets, narrow(grad_x, grad_x_ptr.dtype.element_ty), mask=inside)
+    if NEEDS_GRAD_TARGET:
+        tl.store(
+            grad_target_ptr + offsets,
+            narrow(grad_target, grad_target_ptr.dtype.element_ty),
+            mask=inside,
+        )
+
+
+@triton.jit
+def _mse_loss_backward_tiled(
+    x_ptr,
+    target_ptr,
+    grad_out_ptr,
+    grad_x_ptr,
+    grad_target_ptr,
+    SIZE_0,
+    SIZE_1,
+    SIZE_2,
+    SIZE_3,
+    M,
+    N,
+    x_0,
+    x_1,
+    x_2,
+    x_3,
+    target_0,
+    target_1,
+    target_2,
+    target_3,
+    grad_x_0,
+    grad_x_1,
+    grad_x_2,
+    grad_x_3,
+    grad_target_0,
+    grad_target_1,
+    grad_target_2,
+    grad_target_3,
+    BLOCK_0: tl.constexpr,
+    BLOCK_1: tl.constexpr,
+    EVEN_0: tl.constexpr,
+    EVEN_1: tl.constexpr,
+    NEEDS_GRAD_X: tl.constexpr,
+    NEEDS_GRAD_TARGET: tl.constexpr,
+    INT: tl.constexpr,
+    FLOAT: tl.constexpr,
+):
+    """A program computes one tile of the last two axes."""
+    tile = tl.program_id(0).to(INT)
+    tiles_3 = tl.cdiv(SIZE_3, BLOCK_1)
+    tiles_2 = tl.cdiv(SIZE_2, BLOCK_0)
+    axis_3 = (tile % tiles_3) * BLOCK_1 + tl.arange(0, BLOCK_1)[None, :]
+    axis_2 = (tile // tiles_3 % tiles_2) * BLOCK_0 + tl.arange(0, BLOCK_0)[:, None]
+    outer = tile // tiles_3 // tiles_2
+    axis_1 = outer % SIZE_1
+    axis_0 = outer // SIZE_1
+    inside = below(axis_2, SIZE_2, EVEN_0) & below(axis_3, SIZE_3, EVEN_1)
+    x_axes = x_ptr + axis_0 * x_0 + axis_1 * x_1
+    target_axes = target_ptr + axis_0 * target_0 + axis_1 * target_1
+    grad_x_axes = grad_x_ptr + axis_0 * grad_x_0 + axis_1 * grad_x_1
+    grad_target_axes = grad_target_ptr + axis_0 * grad_target_0 + axis_1 * grad_target_1
+
+    grad_out = tl.load(grad_out_ptr).to(FLOAT)
+    x = tl.load(
+        x_axes + axis_2 * x_2 + axis_3 * x_3, mask=inside, other=0.0, eviction_policy="evict_last"
+    ).to(FLOAT)
+    target = tl.load(
+        target_axes + axis_2 * target_2 + axis_3 * target_3,
+        mask=inside,
+        other=0.0,
+        eviction_policy="evict_last",
+    ).to(FLOAT)
+    # error = x - target
+    error = x - target
+    grad_x = 2.0 * (grad_out / (tl.cast(M, FLOAT) * tl.cast(N, FLOAT))) * error
+    grad_target = -grad_x
+    if NEEDS_GRAD_X:
+        tl.store(
+            grad_x_axes + axis_2 * grad_x_2 + axis_3 * grad_x_3,
+            narrow(grad_x, grad_x_ptr.dtype.element_ty),
+            mask=inside,
+        )
+    if NEEDS_GRAD_TARGET:
+        tl.store(
+            grad_target_axes + axis_2 * grad_target_2 + axis_3 * grad_target_3,
+            narrow(grad_target, grad_target_ptr.dtype.element_ty),
+            mask=inside,
+        )
+
+
 def _plan(call: Call) -> Launch:
     """Kernel, config and grid for one set of shapes, strides and dtypes."""
     rows = call.axes((), limit=3, spare_last=True)
@@ -492,6 +682,75 @@ def _plan(call: Call) -> Launch:
     )
 
 
+def _plan_backward(call: Call) -> Launch:
+    """Kernel, config and grid for one set of shapes, strides and dtypes."""
+
+    axes = call.axes(("M", "N"), limit=4, reorder=True)
+
+    if axes.flat(("x", "target", "grad_x", "grad_target")) and call.takes("flat"):
+
+        def flat_time(config: Config) -> float:
+            work = Work(reads=2, writes=2, flops=3, held=2, held_wide=2)
+            return flat_cost(config, call.target, work, call.element_size, axes.total)
+
+        config = call.choose(BACKWARD_FLAT_CONFIGS, flat_time)
+        block = config["TILE"]
+        return Launch(
+            Step(
+                _mse_loss_backward_flat,
+                grid=(cdiv(axes.total, block),),
+                tensors=("x", "target", "grad_out", "grad_x", "grad_target"),
+                integers=(axes.total, call.sizes["M"], call.sizes["N"]),
+                constants={
+                    "BLOCK": block,
+                    "EVEN": axes.total % block == 0,
+                    "NEEDS_GRAD_X": call.needs("grad_x"),
+                    "NEEDS_GRAD_TARGET": call.needs("grad_target"),
+                },
+                config=config,
+            )
+        )
+
+    axes = call.axes(("M", "N"), limit=4)
+    height, length = axes.sizes[2:]
+    outer = axes.sizes[0] * axes.sizes[1]
+
+    def tiled_time(config: Config) -> float:
+        work = Work(reads=2, writes=2, flops=3, held=2, held_wide=2)
+        return flat_cost(config, call.target, work, call.element_size, outer * height * length)
+
+    config = call.choose(BACKWARD_TILED_CONFIGS, tiled_time)
+    block_0, block_1 = tile_shape(
+        axes.crossed(-2), height, length, config["TILE"], call.element_size
+    )
+    tiles = cdiv(height, block_0) * cdiv(length, block_1)
+    return Launch(
+        Step(
+            _mse_loss_backward_tiled,
+            grid=(outer * tiles,),
+            tensors=("x", "target", "grad_out", "grad_x", "grad_target"),
+            integers=(
+                *axes.sizes,
+                call.sizes["M"],
+                call.sizes["N"],
+                *axes.strides("x"),
+                *axes.strides("target"),
+                *axes.strides("grad_x"),
+                *axes.strides("grad_target"),
+            ),
+            constants={
+                "BLOCK_0": block_0,
+                "BLOCK_1": block_1,
+                "EVEN_0": height % block_0 == 0,
+                "EVEN_1": length % block_1 == 0,
+                "NEEDS_GRAD_X": call.needs("grad_x"),
+                "NEEDS_GRAD_TARGET": call.needs("grad_target"),
+            },
+            config=config,
+        )
+    )
+
+
 def reference(x, target, *, compute):
     """Mean squared error over all elements, one scalar.
 
@@ -505,6 +764,34 @@ def reference(x, target, *, compute):
     return (error * error).mean((0, 1))
 
 
+def reference_backward(x, target, grad_out, *, compute):
+    """The gradient of `reference`, as the kernels compute it."""
+    M = x.shape[0]
+    N = x.shape[1]
+    x = widen(x, compute)
+    target = widen(target, compute)
+    grad_out = widen(grad_out, compute)
+    # error = x - target
+    error = x - target
+    grad_x = 2.0 * (grad_out / (float(M) * float(N))) * error
+    grad_target = -grad_x
+    return grad_x, grad_target
+
+
+BACKWARD = Op(
+    name="mse_loss_backward",
+    spec_hash="d67fdad1",
+    inputs=(Operand("x", ("M", "N")), Operand("target", ("M", "N")), Operand("grad_out", ())),
+    outputs=(
+        Output("grad_x", ("M", "N"), like="x"),
+        Output("grad_target", ("M", "N"), like="target"),
+    ),
+    fold="M",
+    partial=True,
+    variants={
+        (): Variant(_plan_backward, reference_backward),
+    },
+)
 OP = Op(
     name="mse_loss",
     spec_hash="d67fdad1",
@@ -512,8 +799,9 @@ OP = Op(
     outputs=(Output("out", (), dtype="float"),),
     fold="M",
     inplace=("x", "target"),
+    gradients=Gradients({"out": "grad_out"}, BACKWARD),
     variants={
-        (): Variant(_plan, reference),
+        (): Variant(_plan, reference, gradients={"x": "grad_x", "target": "grad_target"}),
     },
 )
 

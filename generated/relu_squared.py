@@ -1,6 +1,6 @@
 """Squared ReLU (So et al., Primer, arXiv:2109.08668).
 
-Built by tilegen 0.1.0 from specs/relu_squared.py (spec 68ac9d59, templates 8f77c5aa).
+Built by tilegen 0.1.0 from specs/relu_squared.py (spec 68ac9d59, templates c2fd5bca).
 Rebuild with `tilegen build`; edits are overwritten.
 
 Traffic: 2*N*e bytes (e: bytes of an element)
@@ -16,6 +16,7 @@ import triton.language as tl
 from ._runtime import (
     Call,
     Config,
+    Gradients,
     Launch,
     Op,
     Operand,
@@ -86,6 +87,71 @@ TILED_CONFIGS = by_class(
         _TILED_1,
     ),
     (("gfx90a", "gfx942", "gfx950"), (1, 2), _TILED_2),
+)
+
+_BACKWARD_FLAT_1 = (
+    Config(TILE=512, num_warps=2),  # 0 B shared, unproven
+    Config(TILE=1024, num_warps=4),  # 0 B shared, unproven
+    Config(TILE=2048, num_warps=8),  # 0 B shared, unproven
+)
+_BACKWARD_FLAT_2 = (
+    Config(TILE=512, num_warps=4),  # 0 B shared, unproven
+    Config(TILE=1024, num_warps=8),  # 0 B shared, unproven
+)
+_BACKWARD_FLAT_3 = (
+    Config(TILE=512, num_warps=8),  # 0 B shared, unproven
+)
+_BACKWARD_FLAT_4 = (
+    Config(TILE=512, num_warps=1),  # 0 B shared, unproven
+    Config(TILE=1024, num_warps=2),  # 0 B shared, unproven
+    Config(TILE=2048, num_warps=4),  # 0 B shared, unproven
+    Config(TILE=4096, num_warps=8),  # 0 B shared, unproven
+)
+#: Neighbouring elements of contiguous tensors, TILE to a program; by architecture class and element size in bytes.
+BACKWARD_FLAT_CONFIGS = by_class(
+    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2), _BACKWARD_FLAT_1),
+    (("gfx90a", "gfx942", "gfx950"), (4,), _BACKWARD_FLAT_1),
+    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (4,), _BACKWARD_FLAT_2),
+    (("gfx90a", "gfx942", "gfx950"), (8,), _BACKWARD_FLAT_2),
+    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _BACKWARD_FLAT_3),
+    (("gfx90a", "gfx942", "gfx950"), (1, 2), _BACKWARD_FLAT_4),
+)
+
+_BACKWARD_TILED_1 = (
+    Config(TILE=1024, num_warps=1),  # at most 8192 B shared, unproven
+    Config(TILE=1024, num_warps=2),  # at most 8192 B shared, unproven
+    Config(TILE=1024, num_warps=4),  # at most 8192 B shared, unproven
+    Config(TILE=2048, num_warps=1),  # at most 16384 B shared, unproven
+    Config(TILE=2048, num_warps=2),  # at most 16384 B shared, unproven
+    Config(TILE=2048, num_warps=4),  # at most 16384 B shared, unproven
+)
+_BACKWARD_TILED_2 = (
+    Config(TILE=1024, num_warps=1),  # at most 8192 B shared, unproven
+    Config(TILE=1024, num_warps=2),  # at most 8192 B shared, unproven
+    Config(TILE=1024, num_warps=4),  # at most 8192 B shared, unproven
+    Config(TILE=1024, num_warps=8),  # at most 8192 B shared, unproven
+    Config(TILE=2048, num_warps=2),  # at most 16384 B shared, unproven
+    Config(TILE=2048, num_warps=4),  # at most 16384 B shared, unproven
+)
+_BACKWARD_TILED_3 = (
+    Config(TILE=1024, num_warps=1),  # at most 4096 B shared, unproven
+    Config(TILE=1024, num_warps=2),  # at most 4096 B shared, unproven
+    Config(TILE=2048, num_warps=1),  # at most 8192 B shared, unproven
+    Config(TILE=2048, num_warps=2),  # at most 8192 B shared, unproven
+    Config(TILE=2048, num_warps=4),  # at most 8192 B shared, unproven
+    Config(TILE=4096, num_warps=1),  # at most 16384 B shared, unproven
+)
+#: Tiles of TILE elements over strided axes; by architecture class and element size in bytes.
+BACKWARD_TILED_CONFIGS = by_class(
+    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2), _BACKWARD_TILED_1),
+    (
+        ("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120", "gfx90a", "gfx942", "gfx950"),
+        (4,),
+        _BACKWARD_TILED_1,
+    ),
+    (("gfx90a", "gfx942", "gfx950"), (8,), _BACKWARD_TILED_1),
+    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _BACKWARD_TILED_2),
+    (("gfx90a", "gfx942", "gfx950"), (1, 2), _BACKWARD_TILED_3),
 )
 
 
@@ -160,6 +226,99 @@ def _relu_squared_tiled(
     )
 
 
+@triton.jit
+def _relu_squared_backward_flat(
+    x_ptr,
+    grad_out_ptr,
+    grad_x_ptr,
+    NUMEL,
+    BLOCK: tl.constexpr,
+    EVEN: tl.constexpr,
+    NEEDS_GRAD_X: tl.constexpr,
+    INT: tl.constexpr,
+    FLOAT: tl.constexpr,
+):
+    """A program computes BLOCK neighbouring elements of contiguous tensors."""
+    start = tl.program_id(0).to(INT) * BLOCK
+    offsets = start + tl.arange(0, BLOCK)
+    inside = below(offsets, NUMEL, EVEN)
+
+    x = tl.load(x_ptr + offsets, mask=inside, other=0.0, eviction_policy="evict_last").to(FLOAT)
+    grad_out = tl.load(
+        grad_out_ptr + offsets, mask=inside, other=0.0, eviction_policy="evict_last"
+    ).to(FLOAT)
+    # positive = relu(x)
+    positive = maximum(x, 0.0)
+    grad_positive = 2.0 * grad_out * positive
+    grad_x = tl.where(x <= 0.0, 0.0, grad_positive)
+    if NEEDS_GRAD_X:
+        tl.store(grad_x_ptr + offsets, narrow(grad_x, grad_x_ptr.dtype.element_ty), mask=inside)
+
+
+@triton.jit
+def _relu_squared_backward_tiled(
+    x_ptr,
+    grad_out_ptr,
+    grad_x_ptr,
+    SIZE_0,
+    SIZE_1,
+    SIZE_2,
+    SIZE_3,
+    x_0,
+    x_1,
+    x_2,
+    x_3,
+    grad_out_0,
+    grad_out_1,
+    grad_out_2,
+    grad_out_3,
+    grad_x_0,
+    grad_x_1,
+    grad_x_2,
+    grad_x_3,
+    BLOCK_0: tl.constexpr,
+    BLOCK_1: tl.constexpr,
+    EVEN_0: tl.constexpr,
+    EVEN_1: tl.constexpr,
+    NEEDS_GRAD_X: tl.constexpr,
+    INT: tl.constexpr,
+    FLOAT: tl.constexpr,
+):
+    """A program computes one tile of the last two axes."""
+    tile = tl.program_id(0).to(INT)
+    tiles_3 = tl.cdiv(SIZE_3, BLOCK_1)
+    tiles_2 = tl.cdiv(SIZE_2, BLOCK_0)
+    axis_3 = (tile % tiles_3) * BLOCK_1 + tl.arange(0, BLOCK_1)[None, :]
+    axis_2 = (tile // tiles_3 % tiles_2) * BLOCK_0 + tl.arange(0, BLOCK_0)[:, None]
+    outer = tile // tiles_3 // tiles_2
+    axis_1 = outer % SIZE_1
+    axis_0 = outer // SIZE_1
+    inside = below(axis_2, SIZE_2, EVEN_0) & below(axis_3, SIZE_3, EVEN_1)
+    x_axes = x_ptr + axis_0 * x_0 + axis_1 * x_1
+    grad_out_axes = grad_out_ptr + axis_0 * grad_out_0 + axis_1 * grad_out_1
+    grad_x_axes = grad_x_ptr + axis_0 * grad_x_0 + axis_1 * grad_x_1
+
+    x = tl.load(
+        x_axes + axis_2 * x_2 + axis_3 * x_3, mask=inside, other=0.0, eviction_policy="evict_last"
+    ).to(FLOAT)
+    grad_out = tl.load(
+        grad_out_axes + axis_2 * grad_out_2 + axis_3 * grad_out_3,
+        mask=inside,
+        other=0.0,
+        eviction_policy="evict_last",
+    ).to(FLOAT)
+    # positive = relu(x)
+    positive = maximum(x, 0.0)
+    grad_positive = 2.0 * grad_out * positive
+    grad_x = tl.where(x <= 0.0, 0.0, grad_positive)
+    if NEEDS_GRAD_X:
+        tl.store(
+            grad_x_axes + axis_2 * grad_x_2 + axis_3 * grad_x_3,
+            narrow(grad_x, grad_x_ptr.dtype.element_ty),
+            mask=inside,
+        )
+
+
 def _plan(call: Call) -> Launch:
     """Kernel, config and grid for one set of shapes, strides and dtypes."""
 
@@ -214,6 +373,70 @@ def _plan(call: Call) -> Launch:
     )
 
 
+def _plan_backward(call: Call) -> Launch:
+    """Kernel, config and grid for one set of shapes, strides and dtypes."""
+
+    axes = call.axes(("N",), limit=4, reorder=True)
+
+    if axes.flat(("x", "grad_out", "grad_x")) and call.takes("flat"):
+
+        def flat_time(config: Config) -> float:
+            work = Work(reads=2, writes=1, flops=5, held=2, held_wide=3)
+            return flat_cost(config, call.target, work, call.element_size, axes.total)
+
+        config = call.choose(BACKWARD_FLAT_CONFIGS, flat_time)
+        block = config["TILE"]
+        return Launch(
+            Step(
+                _relu_squared_backward_flat,
+                grid=(cdiv(axes.total, block),),
+                tensors=("x", "grad_out", "grad_x"),
+                integers=(axes.total,),
+                constants={
+                    "BLOCK": block,
+                    "EVEN": axes.total % block == 0,
+                    "NEEDS_GRAD_X": call.needs("grad_x"),
+                },
+                config=config,
+            )
+        )
+
+    axes = call.axes(("N",), limit=4)
+    height, length = axes.sizes[2:]
+    outer = axes.sizes[0] * axes.sizes[1]
+
+    def tiled_time(config: Config) -> float:
+        work = Work(reads=2, writes=1, flops=5, held=2, held_wide=3)
+        return flat_cost(config, call.target, work, call.element_size, outer * height * length)
+
+    config = call.choose(BACKWARD_TILED_CONFIGS, tiled_time)
+    block_0, block_1 = tile_shape(
+        axes.crossed(-2), height, length, config["TILE"], call.element_size
+    )
+    tiles = cdiv(height, block_0) * cdiv(length, block_1)
+    return Launch(
+        Step(
+            _relu_squared_backward_tiled,
+            grid=(outer * tiles,),
+            tensors=("x", "grad_out", "grad_x"),
+            integers=(
+                *axes.sizes,
+                *axes.strides("x"),
+                *axes.strides("grad_out"),
+                *axes.strides("grad_x"),
+            ),
+            constants={
+                "BLOCK_0": block_0,
+                "BLOCK_1": block_1,
+                "EVEN_0": height % block_0 == 0,
+                "EVEN_1": length % block_1 == 0,
+                "NEEDS_GRAD_X": call.needs("grad_x"),
+            },
+            config=config,
+        )
+    )
+
+
 def reference(x, *, compute):
     """Squared ReLU (So et al., Primer, arXiv:2109.08668).
 
@@ -226,6 +449,28 @@ def reference(x, *, compute):
     return positive * positive
 
 
+def reference_backward(x, grad_out, *, compute):
+    """The gradient of `reference`, as the kernels compute it."""
+    x = widen(x, compute)
+    grad_out = widen(grad_out, compute)
+    # positive = relu(x)
+    positive = torch.relu(x)
+    grad_positive = 2.0 * grad_out * positive
+    grad_x = torch.where(x <= 0.0, 0.0, grad_positive)
+    return grad_x
+
+
+BACKWARD = Op(
+    name="relu_squared_backward",
+    spec_hash="68ac9d59",
+    inputs=(Operand("x", ("N",)), Operand("grad_out", ("N",))),
+    outputs=(Output("grad_x", ("N",), like="x"),),
+    fold="N",
+    partial=True,
+    variants={
+        (): Variant(_plan_backward, reference_backward),
+    },
+)
 OP = Op(
     name="relu_squared",
     spec_hash="68ac9d59",
@@ -234,8 +479,9 @@ OP = Op(
     fold="N",
     inplace=("x",),
     preserve_strides=True,
+    gradients=Gradients({"out": "grad_out"}, BACKWARD),
     variants={
-        (): Variant(_plan, reference),
+        (): Variant(_plan, reference, gradients={"x": "grad_x"}),
     },
 )
 

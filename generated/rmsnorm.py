@@ -1,9 +1,9 @@
 """Divide each row by its root mean square (Zhang and Sennrich, arXiv:1910.07467).
 
-Built by tilegen 0.1.0 from specs/rmsnorm.py (spec bd8c4dde, templates 8f77c5aa).
+Built by tilegen 0.1.0 from specs/rmsnorm.py (spec bd8c4dde, templates c2fd5bca).
 Rebuild with `tilegen build`; edits are overwritten.
 
-Traffic: 2*M*N*e + N*e bytes (e: bytes of an element)
+Traffic: 2*M*N*e + 4*M + N*e bytes (e: bytes of an element)
 Work: 4*M*N + 3*M flops, 2*M of them exponentials, roots and quotients
 Bound: memory on every target
 Eager PyTorch: 6 kernels, 4.0 times the bytes
@@ -16,6 +16,7 @@ import triton.language as tl
 from ._runtime import (
     Call,
     Config,
+    Gradients,
     Launch,
     Op,
     Operand,
@@ -28,6 +29,7 @@ from ._runtime import (
     block_cost,
     by_class,
     cdiv,
+    in_stages,
     least,
     loop_cost,
     narrow,
@@ -63,38 +65,6 @@ _BLOCK_3 = (
     Config(TILE=8192, num_warps=16),  # at most 32768 B shared, unproven
 )
 _BLOCK_4 = (
-    Config(TILE=4096, num_warps=4, registers=55),  # 512 B shared
-    Config(TILE=4096, num_warps=8, registers=32),  # 32 B shared
-    Config(TILE=8192, num_warps=4, registers=80),  # 512 B shared
-    Config(TILE=8192, num_warps=8, registers=50),  # 32 B shared
-    Config(TILE=16384, num_warps=8, registers=79),  # 32 B shared
-    Config(TILE=32768, num_warps=32, registers=64),  # 128 B shared
-)
-_BLOCK_5 = (
-    Config(TILE=4096, num_warps=4, registers=60),  # 512 B shared
-    Config(TILE=4096, num_warps=8, registers=38),  # 32 B shared
-    Config(TILE=8192, num_warps=4, registers=94),  # 512 B shared
-    Config(TILE=8192, num_warps=8, registers=56),  # 32 B shared
-    Config(TILE=16384, num_warps=8, registers=128),  # 32 B shared
-    Config(TILE=32768, num_warps=32, registers=64),  # 128 B shared
-)
-_BLOCK_6 = (
-    Config(TILE=512, num_warps=1, registers=43),  # 0 B shared
-    Config(TILE=1024, num_warps=1, registers=68),  # 0 B shared
-    Config(TILE=4096, num_warps=2, registers=146),  # 512 B shared
-    Config(TILE=4096, num_warps=8, registers=45),  # 32 B shared
-    Config(TILE=8192, num_warps=4, registers=126),  # 512 B shared
-    Config(TILE=16384, num_warps=16, registers=78),  # 64 B shared
-)
-_BLOCK_7 = (
-    Config(TILE=512, num_warps=1, registers=90),  # 0 B shared
-    Config(TILE=512, num_warps=2, registers=53),  # 64 B shared
-    Config(TILE=1024, num_warps=1, registers=154),  # 0 B shared
-    Config(TILE=4096, num_warps=4, registers=160),  # 1024 B shared
-    Config(TILE=4096, num_warps=8, registers=101),  # 512 B shared
-    Config(TILE=8192, num_warps=16, registers=101),  # 1024 B shared
-)
-_BLOCK_8 = (
     Config(TILE=4096, num_warps=1),  # at most 8192 B shared, unproven
     Config(TILE=4096, num_warps=4),  # at most 8192 B shared, unproven
     Config(TILE=4096, num_warps=8),  # at most 8192 B shared, unproven
@@ -104,15 +74,11 @@ _BLOCK_8 = (
 )
 #: Whole rows in registers, TILE elements to a program; by architecture class and element size in bytes.
 BLOCK_CONFIGS = by_class(
-    (("sm_80", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2), _BLOCK_1),
-    (("sm_80", "sm_100", "sm_89", "sm_86", "sm_120"), (4,), _BLOCK_2),
+    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2), _BLOCK_1),
+    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (4,), _BLOCK_2),
     (("gfx90a", "gfx942", "gfx950"), (8,), _BLOCK_2),
-    (("sm_80", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _BLOCK_3),
-    (("sm_90",), (1,), _BLOCK_4),
-    (("sm_90",), (2,), _BLOCK_5),
-    (("sm_90",), (4,), _BLOCK_6),
-    (("sm_90",), (8,), _BLOCK_7),
-    (("gfx90a", "gfx942", "gfx950"), (1, 2, 4), _BLOCK_8),
+    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _BLOCK_3),
+    (("gfx90a", "gfx942", "gfx950"), (1, 2, 4), _BLOCK_4),
 )
 
 _LOOP_1 = (
@@ -132,38 +98,6 @@ _LOOP_2 = (
     Config(TILE=16384, num_warps=32),  # at most 65536 B shared, unproven
 )
 _LOOP_3 = (
-    Config(TILE=2048, num_warps=4, registers=31),  # 16 B shared, 32 registers in split rows
-    Config(TILE=2048, num_warps=8, registers=28),  # 32 B shared
-    Config(TILE=8192, num_warps=4, registers=44),  # 16 B shared
-    Config(TILE=8192, num_warps=16, registers=31),  # 64 B shared, 32 registers in split rows
-    Config(TILE=16384, num_warps=8, registers=45),  # 32 B shared
-    Config(TILE=32768, num_warps=32, registers=32),  # 128 B shared
-)
-_LOOP_4 = (
-    Config(TILE=2048, num_warps=4, registers=31),  # 16 B shared, 32 registers in split rows
-    Config(TILE=2048, num_warps=8, registers=28),  # 32 B shared
-    Config(TILE=8192, num_warps=4, registers=72),  # 16 B shared
-    Config(TILE=8192, num_warps=16, registers=31),  # 64 B shared, 32 registers in split rows
-    Config(TILE=16384, num_warps=8, registers=80),  # 32 B shared
-    Config(TILE=32768, num_warps=32, registers=44),  # 128 B shared
-)
-_LOOP_5 = (
-    Config(TILE=2048, num_warps=4, registers=40),  # 16 B shared
-    Config(TILE=2048, num_warps=8, registers=32),  # 32 B shared
-    Config(TILE=8192, num_warps=4, registers=96),  # 16 B shared
-    Config(TILE=8192, num_warps=16, registers=40),  # 64 B shared
-    Config(TILE=16384, num_warps=8, registers=100),  # 32 B shared
-    Config(TILE=32768, num_warps=32, registers=64),  # 128 B shared
-)
-_LOOP_6 = (
-    Config(TILE=2048, num_warps=4, registers=56),  # 32 B shared, 64 registers in split rows
-    Config(TILE=2048, num_warps=8, registers=40),  # 64 B shared
-    Config(TILE=2048, num_warps=16, registers=32),  # 128 B shared
-    Config(TILE=8192, num_warps=4, registers=164),  # 32 B shared, 168 registers in split rows
-    Config(TILE=8192, num_warps=16, registers=64),  # 128 B shared
-    Config(TILE=16384, num_warps=32, registers=64),  # 256 B shared
-)
-_LOOP_7 = (
     Config(TILE=2048, num_warps=4),  # at most 8192 B shared, unproven
     Config(TILE=8192, num_warps=4),  # at most 32768 B shared, unproven
     Config(TILE=8192, num_warps=8),  # at most 32768 B shared, unproven
@@ -171,7 +105,7 @@ _LOOP_7 = (
     Config(TILE=32768, num_warps=8),  # at most 131072 B shared, unproven
     Config(TILE=32768, num_warps=16),  # at most 131072 B shared, unproven
 )
-_LOOP_8 = (
+_LOOP_4 = (
     Config(TILE=2048, num_warps=4),  # at most 8192 B shared, unproven
     Config(TILE=2048, num_warps=8),  # at most 8192 B shared, unproven
     Config(TILE=2048, num_warps=16),  # at most 8192 B shared, unproven
@@ -179,7 +113,7 @@ _LOOP_8 = (
     Config(TILE=8192, num_warps=8),  # at most 32768 B shared, unproven
     Config(TILE=16384, num_warps=16),  # at most 65536 B shared, unproven
 )
-_LOOP_9 = (
+_LOOP_5 = (
     Config(TILE=2048, num_warps=4),  # at most 8192 B shared, unproven
     Config(TILE=2048, num_warps=8),  # at most 8192 B shared, unproven
     Config(TILE=4096, num_warps=4),  # at most 16384 B shared, unproven
@@ -189,16 +123,112 @@ _LOOP_9 = (
 )
 #: Sweeps over one row, TILE elements at a time; by architecture class and element size in bytes.
 LOOP_CONFIGS = by_class(
-    (("sm_80", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2, 4), _LOOP_1),
-    (("sm_80", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _LOOP_2),
-    (("sm_90",), (1,), _LOOP_3),
-    (("sm_90",), (2,), _LOOP_4),
-    (("sm_90",), (4,), _LOOP_5),
-    (("sm_90",), (8,), _LOOP_6),
-    (("gfx90a", "gfx942", "gfx950"), (1, 2, 4), _LOOP_7),
-    (("gfx950",), (8,), _LOOP_7),
-    (("gfx90a",), (8,), _LOOP_8),
-    (("gfx942",), (8,), _LOOP_9),
+    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2, 4), _LOOP_1),
+    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _LOOP_2),
+    (("gfx90a", "gfx942", "gfx950"), (1, 2, 4), _LOOP_3),
+    (("gfx950",), (8,), _LOOP_3),
+    (("gfx90a",), (8,), _LOOP_4),
+    (("gfx942",), (8,), _LOOP_5),
+)
+
+_BACKWARD_BLOCK_1 = (
+    Config(TILE=1024, num_warps=1),  # at most 2048 B shared, unproven
+    Config(TILE=4096, num_warps=2),  # at most 8192 B shared, unproven
+    Config(TILE=4096, num_warps=8),  # at most 8192 B shared, unproven
+    Config(TILE=8192, num_warps=4),  # at most 16384 B shared, unproven
+    Config(TILE=16384, num_warps=8),  # at most 32768 B shared, unproven
+    Config(TILE=32768, num_warps=16),  # at most 65536 B shared, unproven
+)
+_BACKWARD_BLOCK_2 = (
+    Config(TILE=1024, num_warps=1),  # at most 4096 B shared, unproven
+    Config(TILE=4096, num_warps=2),  # at most 16384 B shared, unproven
+    Config(TILE=4096, num_warps=4),  # at most 16384 B shared, unproven
+    Config(TILE=4096, num_warps=8),  # at most 16384 B shared, unproven
+    Config(TILE=8192, num_warps=4),  # at most 32768 B shared, unproven
+    Config(TILE=16384, num_warps=16),  # at most 65536 B shared, unproven
+)
+_BACKWARD_BLOCK_3 = (
+    Config(TILE=512, num_warps=1),  # at most 2048 B shared, unproven
+    Config(TILE=512, num_warps=2),  # at most 2048 B shared, unproven
+    Config(TILE=1024, num_warps=1),  # at most 4096 B shared, unproven
+    Config(TILE=4096, num_warps=4),  # at most 16384 B shared, unproven
+    Config(TILE=4096, num_warps=8),  # at most 16384 B shared, unproven
+    Config(TILE=8192, num_warps=16),  # at most 32768 B shared, unproven
+)
+_BACKWARD_BLOCK_4 = (
+    Config(TILE=4096, num_warps=1),  # at most 8192 B shared, unproven
+    Config(TILE=4096, num_warps=4),  # at most 8192 B shared, unproven
+    Config(TILE=4096, num_warps=8),  # at most 8192 B shared, unproven
+    Config(TILE=8192, num_warps=2),  # at most 16384 B shared, unproven
+    Config(TILE=16384, num_warps=4),  # at most 32768 B shared, unproven
+    Config(TILE=32768, num_warps=8),  # at most 65536 B shared, unproven
+)
+#: Whole rows in registers, TILE elements to a program; by architecture class and element size in bytes.
+BACKWARD_BLOCK_CONFIGS = by_class(
+    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2), _BACKWARD_BLOCK_1),
+    (("gfx90a", "gfx942", "gfx950"), (4,), _BACKWARD_BLOCK_1),
+    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (4,), _BACKWARD_BLOCK_2),
+    (("gfx90a", "gfx942", "gfx950"), (8,), _BACKWARD_BLOCK_2),
+    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _BACKWARD_BLOCK_3),
+    (("gfx90a", "gfx942", "gfx950"), (1, 2), _BACKWARD_BLOCK_4),
+)
+
+_BACKWARD_LOOP_1 = (
+    Config(TILE=2048, num_warps=4),  # at most 1024 B shared, unproven
+    Config(TILE=2048, num_warps=8),  # at most 1024 B shared, unproven
+    Config(TILE=4096, num_warps=4),  # at most 2048 B shared, unproven
+    Config(TILE=8192, num_warps=16),  # at most 4096 B shared, unproven
+    Config(TILE=16384, num_warps=8),  # at most 8192 B shared, unproven
+    Config(TILE=32768, num_warps=32),  # at most 16384 B shared, unproven
+)
+_BACKWARD_LOOP_2 = (
+    Config(TILE=2048, num_warps=4),  # at most 2048 B shared, unproven
+    Config(TILE=2048, num_warps=8),  # at most 2048 B shared, unproven
+    Config(TILE=2048, num_warps=16),  # at most 2048 B shared, unproven
+    Config(TILE=8192, num_warps=8),  # at most 8192 B shared, unproven
+    Config(TILE=8192, num_warps=16),  # at most 8192 B shared, unproven
+    Config(TILE=16384, num_warps=32),  # at most 16384 B shared, unproven
+)
+_BACKWARD_LOOP_3 = (
+    Config(TILE=2048, num_warps=4),  # at most 8192 B shared, unproven
+    Config(TILE=2048, num_warps=8),  # at most 8192 B shared, unproven
+    Config(TILE=2048, num_warps=16),  # at most 8192 B shared, unproven
+    Config(TILE=4096, num_warps=8),  # at most 16384 B shared, unproven
+    Config(TILE=4096, num_warps=16),  # at most 16384 B shared, unproven
+    Config(TILE=8192, num_warps=32),  # at most 32768 B shared, unproven
+)
+_BACKWARD_LOOP_4 = (
+    Config(TILE=8192, num_warps=4),  # at most 2048 B shared, unproven
+    Config(TILE=8192, num_warps=8),  # at most 2048 B shared, unproven
+    Config(TILE=16384, num_warps=8),  # at most 4096 B shared, unproven
+    Config(TILE=16384, num_warps=16),  # at most 4096 B shared, unproven
+    Config(TILE=32768, num_warps=8),  # at most 8192 B shared, unproven
+    Config(TILE=32768, num_warps=16),  # at most 8192 B shared, unproven
+)
+_BACKWARD_LOOP_5 = (
+    Config(TILE=2048, num_warps=4),  # at most 2048 B shared, unproven
+    Config(TILE=8192, num_warps=4),  # at most 8192 B shared, unproven
+    Config(TILE=8192, num_warps=16),  # at most 8192 B shared, unproven
+    Config(TILE=16384, num_warps=16),  # at most 16384 B shared, unproven
+    Config(TILE=32768, num_warps=8),  # at most 32768 B shared, unproven
+    Config(TILE=32768, num_warps=16),  # at most 32768 B shared, unproven
+)
+_BACKWARD_LOOP_6 = (
+    Config(TILE=2048, num_warps=4),  # at most 8192 B shared, unproven
+    Config(TILE=2048, num_warps=8),  # at most 8192 B shared, unproven
+    Config(TILE=2048, num_warps=16),  # at most 8192 B shared, unproven
+    Config(TILE=8192, num_warps=8),  # at most 32768 B shared, unproven
+    Config(TILE=8192, num_warps=16),  # at most 32768 B shared, unproven
+    Config(TILE=16384, num_warps=16),  # at most 65536 B shared, unproven
+)
+#: Sweeps over one row, TILE elements at a time; by architecture class and element size in bytes.
+BACKWARD_LOOP_CONFIGS = by_class(
+    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2), _BACKWARD_LOOP_1),
+    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (4,), _BACKWARD_LOOP_2),
+    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _BACKWARD_LOOP_3),
+    (("gfx90a", "gfx942", "gfx950"), (1,), _BACKWARD_LOOP_4),
+    (("gfx90a", "gfx942", "gfx950"), (2, 4), _BACKWARD_LOOP_5),
+    (("gfx90a", "gfx942", "gfx950"), (8,), _BACKWARD_LOOP_6),
 )
 
 
@@ -207,6 +237,7 @@ def _rmsnorm_block(
     x_ptr,
     weight_ptr,
     out_ptr,
+    rstd_ptr,
     M,
     ROWS_1,
     ROWS_2,
@@ -220,12 +251,16 @@ def _rmsnorm_block(
     out_row_1,
     out_row_2,
     out_col,
+    rstd_row_0,
+    rstd_row_1,
+    rstd_row_2,
     eps,
     BLOCK_M: tl.constexpr,
     BLOCK_N: tl.constexpr,
     EVEN_M: tl.constexpr,
     EVEN_N: tl.constexpr,
     EARLY: tl.constexpr,
+    NEEDS_RSTD: tl.constexpr,
     INT: tl.constexpr,
     FLOAT: tl.constexpr,
 ):
@@ -239,6 +274,7 @@ def _rmsnorm_block(
     row_0 = rows // ROWS_2 // ROWS_1
     x_rows = x_ptr + row_0 * x_row_0 + row_1 * x_row_1 + row_2 * x_row_2
     out_rows = out_ptr + row_0 * out_row_0 + row_1 * out_row_1 + row_2 * out_row_2
+    rstd_rows = rstd_ptr + row_0 * rstd_row_0 + row_1 * rstd_row_1 + row_2 * rstd_row_2
 
     eps = scalar(eps, FLOAT)
 
@@ -262,6 +298,8 @@ def _rmsnorm_block(
         narrow(x * rstd * weight.to(FLOAT), out_ptr.dtype.element_ty),
         mask=in_rows & in_cols,
     )
+    if NEEDS_RSTD:
+        tl.store(rstd_rows, narrow(rstd, rstd_ptr.dtype.element_ty), mask=in_rows)
 
 
 @triton.jit
@@ -269,6 +307,7 @@ def _rmsnorm_loop(
     x_ptr,
     weight_ptr,
     out_ptr,
+    rstd_ptr,
     M,
     ROWS_1,
     ROWS_2,
@@ -282,10 +321,14 @@ def _rmsnorm_loop(
     out_row_1,
     out_row_2,
     out_col,
+    rstd_row_0,
+    rstd_row_1,
+    rstd_row_2,
     eps,
     LANES: tl.constexpr,
     VECTOR: tl.constexpr,
     EVEN: tl.constexpr,
+    NEEDS_RSTD: tl.constexpr,
     INT: tl.constexpr,
     FLOAT: tl.constexpr,
 ):
@@ -297,6 +340,7 @@ def _rmsnorm_loop(
     row_0 = rows // ROWS_2 // ROWS_1
     x_rows = x_ptr + row_0 * x_row_0 + row_1 * x_row_1 + row_2 * x_row_2
     out_rows = out_ptr + row_0 * out_row_0 + row_1 * out_row_1 + row_2 * out_row_2
+    rstd_rows = rstd_ptr + row_0 * rstd_row_0 + row_1 * rstd_row_1 + row_2 * rstd_row_2
 
     eps = scalar(eps, FLOAT)
 
@@ -332,6 +376,9 @@ def _rmsnorm_loop(
             mask=in_cols,
             cache_modifier=".cs",
         )
+
+    if NEEDS_RSTD:
+        tl.store(rstd_rows, narrow(rstd, rstd_ptr.dtype.element_ty))
 
 
 @triton.jit
@@ -383,6 +430,7 @@ def _rmsnorm_finish(
     x_ptr,
     weight_ptr,
     out_ptr,
+    rstd_ptr,
     M,
     ROWS_1,
     ROWS_2,
@@ -396,6 +444,9 @@ def _rmsnorm_finish(
     out_row_1,
     out_row_2,
     out_col,
+    rstd_row_0,
+    rstd_row_1,
+    rstd_row_2,
     eps,
     LANES: tl.constexpr,
     VECTOR: tl.constexpr,
@@ -403,6 +454,7 @@ def _rmsnorm_finish(
     SPLITS: tl.constexpr,
     CHUNK: tl.constexpr,
     BLOCK_S: tl.constexpr,
+    NEEDS_RSTD: tl.constexpr,
     INT: tl.constexpr,
     FLOAT: tl.constexpr,
 ):
@@ -410,12 +462,14 @@ def _rmsnorm_finish(
     split = (tl.program_id(0) % SPLITS).to(INT)
     rows = (tl.program_id(0) // SPLITS).to(INT) + tl.arange(0, 1)[:, None]
     stop = tl.minimum((split + 1) * CHUNK, N)
+    leads = rows * 0 + split == 0
     lane = (tl.arange(0, LANES)[:, None] * VECTOR + tl.arange(0, VECTOR)[None, :]).to(INT)
     row_2 = rows % ROWS_2
     row_1 = rows // ROWS_2 % ROWS_1
     row_0 = rows // ROWS_2 // ROWS_1
     x_rows = x_ptr + row_0 * x_row_0 + row_1 * x_row_1 + row_2 * x_row_2
     out_rows = out_ptr + row_0 * out_row_0 + row_1 * out_row_1 + row_2 * out_row_2
+    rstd_rows = rstd_ptr + row_0 * rstd_row_0 + row_1 * rstd_row_1 + row_2 * rstd_row_2
 
     eps = scalar(eps, FLOAT)
 
@@ -438,6 +492,539 @@ def _rmsnorm_finish(
             mask=in_cols,
             cache_modifier=".cs",
         )
+
+    if NEEDS_RSTD:
+        tl.store(rstd_rows, narrow(rstd, rstd_ptr.dtype.element_ty), mask=leads)
+
+
+@triton.jit
+def _rmsnorm_backward_stage_1_block(
+    x_ptr,
+    rstd_ptr,
+    grad_out_ptr,
+    grad_weight_ptr,
+    N,
+    ROWS_1,
+    ROWS_2,
+    M,
+    grad_out_row_0,
+    grad_out_row_1,
+    grad_out_row_2,
+    grad_out_col,
+    x_row_0,
+    x_row_1,
+    x_row_2,
+    x_col,
+    rstd_col,
+    grad_weight_row_0,
+    grad_weight_row_1,
+    grad_weight_row_2,
+    BLOCK_M: tl.constexpr,
+    BLOCK_N: tl.constexpr,
+    EVEN_M: tl.constexpr,
+    EVEN_N: tl.constexpr,
+    NEEDS_GRAD_WEIGHT: tl.constexpr,
+    INT: tl.constexpr,
+    FLOAT: tl.constexpr,
+):
+    """A program holds BLOCK_M whole rows in registers."""
+    rows = tl.program_id(0).to(INT) * BLOCK_M + tl.arange(0, BLOCK_M)[:, None]
+    cols = tl.arange(0, BLOCK_N)[None, :].to(INT)
+    in_cols = below(cols, M, EVEN_N)
+    in_rows = below(rows, N, EVEN_M)
+    row_2 = rows % ROWS_2
+    row_1 = rows // ROWS_2 % ROWS_1
+    row_0 = rows // ROWS_2 // ROWS_1
+    grad_out_rows = (
+        grad_out_ptr + row_0 * grad_out_row_0 + row_1 * grad_out_row_1 + row_2 * grad_out_row_2
+    )
+    x_rows = x_ptr + row_0 * x_row_0 + row_1 * x_row_1 + row_2 * x_row_2
+    grad_weight_rows = (
+        grad_weight_ptr
+        + row_0 * grad_weight_row_0
+        + row_1 * grad_weight_row_1
+        + row_2 * grad_weight_row_2
+    )
+
+    grad_out = tl.load(
+        grad_out_rows + cols * grad_out_col,
+        mask=in_rows & in_cols,
+        other=0.0,
+        eviction_policy="evict_last",
+    ).to(FLOAT)
+    x = tl.load(
+        x_rows + cols * x_col, mask=in_rows & in_cols, other=0.0, eviction_policy="evict_last"
+    ).to(FLOAT)
+    rstd = tl.load(
+        rstd_ptr + cols * rstd_col, mask=in_cols, other=0.0, eviction_policy="evict_last"
+    ).to(FLOAT)
+    grad_weight = tl.sum(grad_out * (x * rstd), axis=1, keep_dims=True)
+    if NEEDS_GRAD_WEIGHT:
+        tl.store(
+            grad_weight_rows, narrow(grad_weight, grad_weight_ptr.dtype.element_ty), mask=in_rows
+        )
+
+
+@triton.jit
+def _rmsnorm_backward_stage_1_loop(
+    x_ptr,
+    rstd_ptr,
+    grad_out_ptr,
+    grad_weight_ptr,
+    N,
+    ROWS_1,
+    ROWS_2,
+    M,
+    grad_out_row_0,
+    grad_out_row_1,
+    grad_out_row_2,
+    grad_out_col,
+    x_row_0,
+    x_row_1,
+    x_row_2,
+    x_col,
+    rstd_col,
+    grad_weight_row_0,
+    grad_weight_row_1,
+    grad_weight_row_2,
+    LANES: tl.constexpr,
+    VECTOR: tl.constexpr,
+    EVEN: tl.constexpr,
+    NEEDS_GRAD_WEIGHT: tl.constexpr,
+    INT: tl.constexpr,
+    FLOAT: tl.constexpr,
+):
+    """A program goes over one row once, block by block."""
+    rows = tl.program_id(0).to(INT) + tl.arange(0, 1)[:, None]
+    lane = (tl.arange(0, LANES)[:, None] * VECTOR + tl.arange(0, VECTOR)[None, :]).to(INT)
+    row_2 = rows % ROWS_2
+    row_1 = rows // ROWS_2 % ROWS_1
+    row_0 = rows // ROWS_2 // ROWS_1
+    grad_out_rows = (
+        grad_out_ptr + row_0 * grad_out_row_0 + row_1 * grad_out_row_1 + row_2 * grad_out_row_2
+    )
+    x_rows = x_ptr + row_0 * x_row_0 + row_1 * x_row_1 + row_2 * x_row_2
+    grad_weight_rows = (
+        grad_weight_ptr
+        + row_0 * grad_weight_row_0
+        + row_1 * grad_weight_row_1
+        + row_2 * grad_weight_row_2
+    )
+
+    total = tl.full((LANES, 1), 0.0, FLOAT)
+    for start in range(0, M, LANES * VECTOR):
+        cols = start + lane
+        in_cols = below(cols, M, EVEN)
+
+        grad_out = tl.load(grad_out_rows + cols * grad_out_col, mask=in_cols, other=0.0).to(FLOAT)
+        x = tl.load(x_rows + cols * x_col, mask=in_cols, other=0.0).to(FLOAT)
+        rstd = tl.load(rstd_ptr + cols * rstd_col, mask=in_cols, other=0.0).to(FLOAT)
+        total = total + tl.sum(grad_out * (x * rstd), axis=1, keep_dims=True)
+
+    grad_weight = tl.sum(total, axis=0, keep_dims=True)
+
+    if NEEDS_GRAD_WEIGHT:
+        tl.store(grad_weight_rows, narrow(grad_weight, grad_weight_ptr.dtype.element_ty))
+
+
+@triton.jit
+def _rmsnorm_backward_stage_1_partial(
+    x_ptr,
+    rstd_ptr,
+    grad_out_ptr,
+    partial_total_ptr,
+    N,
+    ROWS_1,
+    ROWS_2,
+    M,
+    grad_out_row_0,
+    grad_out_row_1,
+    grad_out_row_2,
+    grad_out_col,
+    x_row_0,
+    x_row_1,
+    x_row_2,
+    x_col,
+    rstd_col,
+    LANES: tl.constexpr,
+    VECTOR: tl.constexpr,
+    EVEN: tl.constexpr,
+    SPLITS: tl.constexpr,
+    CHUNK: tl.constexpr,
+    INT: tl.constexpr,
+    FLOAT: tl.constexpr,
+):
+    """A program reduces one chunk of a row to its partial states."""
+    split = (tl.program_id(0) % SPLITS).to(INT)
+    rows = (tl.program_id(0) // SPLITS).to(INT) + tl.arange(0, 1)[:, None]
+    stop = tl.minimum((split + 1) * CHUNK, M)
+    lane = (tl.arange(0, LANES)[:, None] * VECTOR + tl.arange(0, VECTOR)[None, :]).to(INT)
+    row_2 = rows % ROWS_2
+    row_1 = rows // ROWS_2 % ROWS_1
+    row_0 = rows // ROWS_2 // ROWS_1
+    grad_out_rows = (
+        grad_out_ptr + row_0 * grad_out_row_0 + row_1 * grad_out_row_1 + row_2 * grad_out_row_2
+    )
+    x_rows = x_ptr + row_0 * x_row_0 + row_1 * x_row_1 + row_2 * x_row_2
+
+    total = tl.full((LANES, 1), 0.0, FLOAT)
+    for start in range(split * CHUNK, stop, LANES * VECTOR):
+        cols = start + lane
+        in_cols = below(cols, stop, EVEN)
+
+        grad_out = tl.load(grad_out_rows + cols * grad_out_col, mask=in_cols, other=0.0).to(FLOAT)
+        x = tl.load(x_rows + cols * x_col, mask=in_cols, other=0.0).to(FLOAT)
+        rstd = tl.load(rstd_ptr + cols * rstd_col, mask=in_cols, other=0.0).to(FLOAT)
+        total = total + tl.sum(grad_out * (x * rstd), axis=1, keep_dims=True)
+
+    grad_weight = tl.sum(total, axis=0, keep_dims=True)
+    tl.store(partial_total_ptr + rows * SPLITS + split, grad_weight)
+
+
+@triton.jit
+def _rmsnorm_backward_stage_1_finish(
+    partial_total_ptr,
+    grad_weight_ptr,
+    N,
+    ROWS_1,
+    ROWS_2,
+    M,
+    grad_weight_row_0,
+    grad_weight_row_1,
+    grad_weight_row_2,
+    SPLITS: tl.constexpr,
+    BLOCK_S: tl.constexpr,
+    NEEDS_GRAD_WEIGHT: tl.constexpr,
+    INT: tl.constexpr,
+    FLOAT: tl.constexpr,
+):
+    """A program joins the partial states of a row."""
+    rows = tl.program_id(0).to(INT) + tl.arange(0, 1)[:, None]
+    row_2 = rows % ROWS_2
+    row_1 = rows // ROWS_2 % ROWS_1
+    row_0 = rows // ROWS_2 // ROWS_1
+    grad_weight_rows = (
+        grad_weight_ptr
+        + row_0 * grad_weight_row_0
+        + row_1 * grad_weight_row_1
+        + row_2 * grad_weight_row_2
+    )
+
+    splits = tl.arange(0, BLOCK_S)[:, None]
+    total = tl.load(partial_total_ptr + rows * SPLITS + splits, mask=splits < SPLITS, other=0.0)
+    grad_weight = tl.sum(total, axis=0, keep_dims=True)
+
+    if NEEDS_GRAD_WEIGHT:
+        tl.store(grad_weight_rows, narrow(grad_weight, grad_weight_ptr.dtype.element_ty))
+
+
+@triton.jit
+def _rmsnorm_backward_stage_2_block(
+    x_ptr,
+    weight_ptr,
+    rstd_ptr,
+    grad_out_ptr,
+    grad_x_ptr,
+    M,
+    ROWS_1,
+    ROWS_2,
+    N,
+    grad_out_row_0,
+    grad_out_row_1,
+    grad_out_row_2,
+    grad_out_col,
+    weight_col,
+    x_row_0,
+    x_row_1,
+    x_row_2,
+    x_col,
+    rstd_row_0,
+    rstd_row_1,
+    rstd_row_2,
+    grad_x_row_0,
+    grad_x_row_1,
+    grad_x_row_2,
+    grad_x_col,
+    BLOCK_M: tl.constexpr,
+    BLOCK_N: tl.constexpr,
+    EVEN_M: tl.constexpr,
+    EVEN_N: tl.constexpr,
+    NEEDS_GRAD_X: tl.constexpr,
+    INT: tl.constexpr,
+    FLOAT: tl.constexpr,
+):
+    """A program holds BLOCK_M whole rows in registers."""
+    rows = tl.program_id(0).to(INT) * BLOCK_M + tl.arange(0, BLOCK_M)[:, None]
+    cols = tl.arange(0, BLOCK_N)[None, :].to(INT)
+    in_cols = below(cols, N, EVEN_N)
+    in_rows = below(rows, M, EVEN_M)
+    row_2 = rows % ROWS_2
+    row_1 = rows // ROWS_2 % ROWS_1
+    row_0 = rows // ROWS_2 // ROWS_1
+    grad_out_rows = (
+        grad_out_ptr + row_0 * grad_out_row_0 + row_1 * grad_out_row_1 + row_2 * grad_out_row_2
+    )
+    x_rows = x_ptr + row_0 * x_row_0 + row_1 * x_row_1 + row_2 * x_row_2
+    rstd_rows = rstd_ptr + row_0 * rstd_row_0 + row_1 * rstd_row_1 + row_2 * rstd_row_2
+    grad_x_rows = grad_x_ptr + row_0 * grad_x_row_0 + row_1 * grad_x_row_1 + row_2 * grad_x_row_2
+
+    grad_out = tl.load(
+        grad_out_rows + cols * grad_out_col,
+        mask=in_rows & in_cols,
+        other=0.0,
+        eviction_policy="evict_last",
+    ).to(FLOAT)
+    weight = tl.load(
+        weight_ptr + cols * weight_col, mask=in_cols, other=0.0, eviction_policy="evict_last"
+    ).to(FLOAT)
+    x = tl.load(
+        x_rows + cols * x_col, mask=in_rows & in_cols, other=0.0, eviction_policy="evict_last"
+    ).to(FLOAT)
+    rstd = tl.load(rstd_rows, mask=in_rows, other=0.0, eviction_policy="evict_last")
+    # return x * rstd * weight
+    value = grad_out * weight
+    # rstd = rsqrt(mean(x * x) + eps)
+    grad_rstd = tl.sum(value * x, axis=1, keep_dims=True)
+    grad_x = (
+        value * rstd.to(FLOAT)
+        + 2.0 * (-0.5 * grad_rstd * (rstd.to(FLOAT) * rstd.to(FLOAT) * rstd.to(FLOAT)) / N) * x
+    )
+    if NEEDS_GRAD_X:
+        tl.store(
+            grad_x_rows + cols * grad_x_col,
+            narrow(grad_x, grad_x_ptr.dtype.element_ty),
+            mask=in_rows & in_cols,
+        )
+
+
+@triton.jit
+def _rmsnorm_backward_stage_2_loop(
+    x_ptr,
+    weight_ptr,
+    rstd_ptr,
+    grad_out_ptr,
+    grad_x_ptr,
+    M,
+    ROWS_1,
+    ROWS_2,
+    N,
+    grad_out_row_0,
+    grad_out_row_1,
+    grad_out_row_2,
+    grad_out_col,
+    weight_col,
+    x_row_0,
+    x_row_1,
+    x_row_2,
+    x_col,
+    rstd_row_0,
+    rstd_row_1,
+    rstd_row_2,
+    grad_x_row_0,
+    grad_x_row_1,
+    grad_x_row_2,
+    grad_x_col,
+    LANES: tl.constexpr,
+    VECTOR: tl.constexpr,
+    EVEN: tl.constexpr,
+    NEEDS_GRAD_X: tl.constexpr,
+    INT: tl.constexpr,
+    FLOAT: tl.constexpr,
+):
+    """A program goes over one row twice, block by block."""
+    rows = tl.program_id(0).to(INT) + tl.arange(0, 1)[:, None]
+    lane = (tl.arange(0, LANES)[:, None] * VECTOR + tl.arange(0, VECTOR)[None, :]).to(INT)
+    row_2 = rows % ROWS_2
+    row_1 = rows // ROWS_2 % ROWS_1
+    row_0 = rows // ROWS_2 // ROWS_1
+    grad_out_rows = (
+        grad_out_ptr + row_0 * grad_out_row_0 + row_1 * grad_out_row_1 + row_2 * grad_out_row_2
+    )
+    x_rows = x_ptr + row_0 * x_row_0 + row_1 * x_row_1 + row_2 * x_row_2
+    rstd_rows = rstd_ptr + row_0 * rstd_row_0 + row_1 * rstd_row_1 + row_2 * rstd_row_2
+    grad_x_rows = grad_x_ptr + row_0 * grad_x_row_0 + row_1 * grad_x_row_1 + row_2 * grad_x_row_2
+
+    total = tl.full((LANES, 1), 0.0, FLOAT)
+    for start in range(0, N, LANES * VECTOR):
+        cols = start + lane
+        in_cols = below(cols, N, EVEN)
+
+        grad_out = tl.load(
+            grad_out_rows + cols * grad_out_col,
+            mask=in_cols,
+            other=0.0,
+            eviction_policy="evict_last",
+        ).to(FLOAT)
+        weight = tl.load(
+            weight_ptr + cols * weight_col, mask=in_cols, other=0.0, eviction_policy="evict_last"
+        ).to(FLOAT)
+        x = tl.load(
+            x_rows + cols * x_col, mask=in_cols, other=0.0, eviction_policy="evict_last"
+        ).to(FLOAT)
+        # rstd = rsqrt(mean(x * x) + eps)
+        total = total + tl.sum(grad_out * weight * x, axis=1, keep_dims=True)
+
+    grad_rstd = tl.sum(total, axis=0, keep_dims=True)
+
+    rstd = tl.load(rstd_rows).to(FLOAT)
+    value = 2.0 * (-0.5 * grad_rstd * (rstd * rstd * rstd) / N)
+
+    for start in range(0, N, LANES * VECTOR):
+        cols = start + lane
+        in_cols = below(cols, N, EVEN)
+
+        grad_out = tl.load(
+            grad_out_rows + cols * grad_out_col,
+            mask=in_cols,
+            other=0.0,
+            eviction_policy="evict_first",
+        ).to(FLOAT)
+        weight = tl.load(
+            weight_ptr + cols * weight_col, mask=in_cols, other=0.0, eviction_policy="evict_last"
+        ).to(FLOAT)
+        x = tl.load(
+            x_rows + cols * x_col, mask=in_cols, other=0.0, eviction_policy="evict_first"
+        ).to(FLOAT)
+        grad_x = grad_out * weight * rstd + value * x
+        if NEEDS_GRAD_X:
+            tl.store(
+                grad_x_rows + cols * grad_x_col,
+                narrow(grad_x, grad_x_ptr.dtype.element_ty),
+                mask=in_cols,
+                cache_modifier=".cs",
+            )
+
+
+@triton.jit
+def _rmsnorm_backward_stage_2_partial(
+    x_ptr,
+    weight_ptr,
+    grad_out_ptr,
+    partial_total_ptr,
+    M,
+    ROWS_1,
+    ROWS_2,
+    N,
+    grad_out_row_0,
+    grad_out_row_1,
+    grad_out_row_2,
+    grad_out_col,
+    weight_col,
+    x_row_0,
+    x_row_1,
+    x_row_2,
+    x_col,
+    LANES: tl.constexpr,
+    VECTOR: tl.constexpr,
+    EVEN: tl.constexpr,
+    SPLITS: tl.constexpr,
+    CHUNK: tl.constexpr,
+    INT: tl.constexpr,
+    FLOAT: tl.constexpr,
+):
+    """A program reduces one chunk of a row to its partial states."""
+    split = (tl.program_id(0) % SPLITS).to(INT)
+    rows = (tl.program_id(0) // SPLITS).to(INT) + tl.arange(0, 1)[:, None]
+    stop = tl.minimum((split + 1) * CHUNK, N)
+    lane = (tl.arange(0, LANES)[:, None] * VECTOR + tl.arange(0, VECTOR)[None, :]).to(INT)
+    row_2 = rows % ROWS_2
+    row_1 = rows // ROWS_2 % ROWS_1
+    row_0 = rows // ROWS_2 // ROWS_1
+    grad_out_rows = (
+        grad_out_ptr + row_0 * grad_out_row_0 + row_1 * grad_out_row_1 + row_2 * grad_out_row_2
+    )
+    x_rows = x_ptr + row_0 * x_row_0 + row_1 * x_row_1 + row_2 * x_row_2
+
+    total = tl.full((LANES, 1), 0.0, FLOAT)
+    for start in range(split * CHUNK, stop, LANES * VECTOR):
+        cols = start + lane
+        in_cols = below(cols, stop, EVEN)
+
+        grad_out = tl.load(grad_out_rows + cols * grad_out_col, mask=in_cols, other=0.0).to(FLOAT)
+        weight = tl.load(weight_ptr + cols * weight_col, mask=in_cols, other=0.0).to(FLOAT)
+        x = tl.load(x_rows + cols * x_col, mask=in_cols, other=0.0).to(FLOAT)
+        # rstd = rsqrt(mean(x * x) + eps)
+        total = total + tl.sum(grad_out * weight * x, axis=1, keep_dims=True)
+
+    grad_rstd = tl.sum(total, axis=0, keep_dims=True)
+    tl.store(partial_total_ptr + rows * SPLITS + split, grad_rstd)
+
+
+@triton.jit
+def _rmsnorm_backward_stage_2_finish(
+    partial_total_ptr,
+    x_ptr,
+    weight_ptr,
+    rstd_ptr,
+    grad_out_ptr,
+    grad_x_ptr,
+    M,
+    ROWS_1,
+    ROWS_2,
+    N,
+    rstd_row_0,
+    rstd_row_1,
+    rstd_row_2,
+    grad_out_row_0,
+    grad_out_row_1,
+    grad_out_row_2,
+    grad_out_col,
+    weight_col,
+    x_row_0,
+    x_row_1,
+    x_row_2,
+    x_col,
+    grad_x_row_0,
+    grad_x_row_1,
+    grad_x_row_2,
+    grad_x_col,
+    LANES: tl.constexpr,
+    VECTOR: tl.constexpr,
+    EVEN: tl.constexpr,
+    SPLITS: tl.constexpr,
+    CHUNK: tl.constexpr,
+    BLOCK_S: tl.constexpr,
+    NEEDS_GRAD_X: tl.constexpr,
+    INT: tl.constexpr,
+    FLOAT: tl.constexpr,
+):
+    """A program joins the partial states of a row, then goes over one chunk of it."""
+    split = (tl.program_id(0) % SPLITS).to(INT)
+    rows = (tl.program_id(0) // SPLITS).to(INT) + tl.arange(0, 1)[:, None]
+    stop = tl.minimum((split + 1) * CHUNK, N)
+    lane = (tl.arange(0, LANES)[:, None] * VECTOR + tl.arange(0, VECTOR)[None, :]).to(INT)
+    row_2 = rows % ROWS_2
+    row_1 = rows // ROWS_2 % ROWS_1
+    row_0 = rows // ROWS_2 // ROWS_1
+    rstd_rows = rstd_ptr + row_0 * rstd_row_0 + row_1 * rstd_row_1 + row_2 * rstd_row_2
+    grad_out_rows = (
+        grad_out_ptr + row_0 * grad_out_row_0 + row_1 * grad_out_row_1 + row_2 * grad_out_row_2
+    )
+    x_rows = x_ptr + row_0 * x_row_0 + row_1 * x_row_1 + row_2 * x_row_2
+    grad_x_rows = grad_x_ptr + row_0 * grad_x_row_0 + row_1 * grad_x_row_1 + row_2 * grad_x_row_2
+
+    splits = tl.arange(0, BLOCK_S)[:, None]
+    total = tl.load(partial_total_ptr + rows * SPLITS + splits, mask=splits < SPLITS, other=0.0)
+    grad_rstd = tl.sum(total, axis=0, keep_dims=True)
+    rstd = tl.load(rstd_rows).to(FLOAT)
+    # rstd = rsqrt(mean(x * x) + eps)
+    value = 2.0 * (-0.5 * grad_rstd * (rstd * rstd * rstd) / N)
+
+    for start in range(split * CHUNK, stop, LANES * VECTOR):
+        cols = start + lane
+        in_cols = below(cols, stop, EVEN)
+
+        grad_out = tl.load(grad_out_rows + cols * grad_out_col, mask=in_cols, other=0.0).to(FLOAT)
+        weight = tl.load(weight_ptr + cols * weight_col, mask=in_cols, other=0.0).to(FLOAT)
+        x = tl.load(x_rows + cols * x_col, mask=in_cols, other=0.0).to(FLOAT)
+        grad_x = grad_out * weight * rstd + value * x
+        if NEEDS_GRAD_X:
+            tl.store(
+                grad_x_rows + cols * grad_x_col,
+                narrow(grad_x, grad_x_ptr.dtype.element_ty),
+                mask=in_cols,
+                cache_modifier=".cs",
+            )
 
 
 def _plan(call: Call) -> Launch:
@@ -506,7 +1093,7 @@ def _plan(call: Call) -> Launch:
             Step(
                 _rmsnorm_finish,
                 grid=(rows.total * splits,),
-                tensors=("partial_total", "x", "weight", "out"),
+                tensors=("partial_total", "x", "weight", "out", "rstd"),
                 integers=(
                     rows.total,
                     *rows.sizes[1:],
@@ -516,6 +1103,7 @@ def _plan(call: Call) -> Launch:
                     cols.strides("weight")[0],
                     *rows.strides("out"),
                     cols.strides("out")[0],
+                    *rows.strides("rstd"),
                 ),
                 params=("eps",),
                 constants={
@@ -525,6 +1113,7 @@ def _plan(call: Call) -> Launch:
                     "SPLITS": splits,
                     "CHUNK": chunk,
                     "BLOCK_S": next_power_of_2(splits),
+                    "NEEDS_RSTD": call.needs("rstd"),
                 },
                 config=config,
             ),
@@ -540,7 +1129,7 @@ def _plan(call: Call) -> Launch:
             Step(
                 _rmsnorm_block,
                 grid=(cdiv(rows.total, block_m),),
-                tensors=("x", "weight", "out"),
+                tensors=("x", "weight", "out", "rstd"),
                 integers=(
                     rows.total,
                     *rows.sizes[1:],
@@ -550,6 +1139,7 @@ def _plan(call: Call) -> Launch:
                     cols.strides("weight")[0],
                     *rows.strides("out"),
                     cols.strides("out")[0],
+                    *rows.strides("rstd"),
                 ),
                 params=("eps",),
                 constants={
@@ -558,6 +1148,7 @@ def _plan(call: Call) -> Launch:
                     "EVEN_M": rows.total % block_m == 0,
                     "EVEN_N": columns == width,
                     "EARLY": width <= 4096,
+                    "NEEDS_RSTD": call.needs("rstd"),
                 },
                 config=config,
             )
@@ -570,7 +1161,7 @@ def _plan(call: Call) -> Launch:
         Step(
             _rmsnorm_loop,
             grid=(rows.total,),
-            tensors=("x", "weight", "out"),
+            tensors=("x", "weight", "out", "rstd"),
             integers=(
                 rows.total,
                 *rows.sizes[1:],
@@ -580,11 +1171,321 @@ def _plan(call: Call) -> Launch:
                 cols.strides("weight")[0],
                 *rows.strides("out"),
                 cols.strides("out")[0],
+                *rows.strides("rstd"),
             ),
             params=("eps",),
-            constants={"LANES": config["TILE"] // vector, "VECTOR": vector, "EVEN": even},
+            constants={
+                "LANES": config["TILE"] // vector,
+                "VECTOR": vector,
+                "EVEN": even,
+                "NEEDS_RSTD": call.needs("rstd"),
+            },
             config=config,
         )
+    )
+
+
+def _plan_backward_stage_1(call: Call) -> Launch:
+    """Kernel, config and grid for one set of shapes, strides and dtypes."""
+    call = call.among("x", "weight", "rstd", "grad_out", "grad_weight")
+    rows = call.axes(("N",), limit=3, spare_last=True)
+    cols = call.axes(("M",), limit=1)
+    columns = cols.total
+    width = next_power_of_2(columns)
+
+    def block_time(config: Config) -> float:
+        work = Work(reads=2, writes=0, flops=3, joins=1, held=1.5, held_wide=3)
+        return block_cost(config, call.target, work, call.element_size, rows.total, width)
+
+    block = least(call, BACKWARD_BLOCK_CONFIGS, block_time)
+
+    def loop_time(config: Config) -> float:
+        work = Work(reads=2, writes=0, flops=3.25, joins=1, held=0.975, held_wide=1.95)
+        return loop_cost(config, call.target, work, call.element_size, rows.total, columns)
+
+    loop = least(call, BACKWARD_LOOP_CONFIGS, loop_time)
+
+    def split_time(config: Config) -> float:
+        work = Work(reads=2, writes=0, flops=3.25, joins=2, held=0.975, held_wide=1.95)
+        return split_cost(config, call.target, work, call.element_size, rows.total, columns)
+
+    split = least(call, BACKWARD_LOOP_CONFIGS, split_time)
+
+    if call.takes("split", split < min(block, loop)):
+        config = call.choose(BACKWARD_LOOP_CONFIGS, split_time)
+        splits, chunk = split_row(call.target, rows.total, columns, config["TILE"])
+        vector = max(1, 16 // call.element_size)
+        even = columns > 0 and columns % config["TILE"] == 0
+        return Launch(
+            Step(
+                _rmsnorm_backward_stage_1_partial,
+                grid=(rows.total * splits,),
+                tensors=("x", "rstd", "grad_out", "partial_total"),
+                integers=(
+                    rows.total,
+                    *rows.sizes[1:],
+                    cols.total,
+                    *rows.strides("grad_out"),
+                    cols.strides("grad_out")[0],
+                    *rows.strides("x"),
+                    cols.strides("x")[0],
+                    cols.strides("rstd")[0],
+                ),
+                constants={
+                    "LANES": config["TILE"] // vector,
+                    "VECTOR": vector,
+                    "EVEN": even,
+                    "SPLITS": splits,
+                    "CHUNK": chunk,
+                },
+                config=config,
+            ),
+            Step(
+                _rmsnorm_backward_stage_1_finish,
+                grid=(rows.total,),
+                tensors=("partial_total", "grad_weight"),
+                integers=(rows.total, *rows.sizes[1:], cols.total, *rows.strides("grad_weight")),
+                constants={
+                    "SPLITS": splits,
+                    "BLOCK_S": next_power_of_2(splits),
+                    "NEEDS_GRAD_WEIGHT": call.needs("grad_weight"),
+                },
+                config=config,
+            ),
+            workspaces={
+                "partial_total": ((rows.total, splits), call.float),
+            },
+        )
+
+    if call.takes("block", block <= loop):
+        config = call.choose(BACKWARD_BLOCK_CONFIGS, block_time)
+        block_m = max(1, min(config["TILE"] // width, next_power_of_2(rows.total)))
+        return Launch(
+            Step(
+                _rmsnorm_backward_stage_1_block,
+                grid=(cdiv(rows.total, block_m),),
+                tensors=("x", "rstd", "grad_out", "grad_weight"),
+                integers=(
+                    rows.total,
+                    *rows.sizes[1:],
+                    cols.total,
+                    *rows.strides("grad_out"),
+                    cols.strides("grad_out")[0],
+                    *rows.strides("x"),
+                    cols.strides("x")[0],
+                    cols.strides("rstd")[0],
+                    *rows.strides("grad_weight"),
+                ),
+                constants={
+                    "BLOCK_M": block_m,
+                    "BLOCK_N": width,
+                    "EVEN_M": rows.total % block_m == 0,
+                    "EVEN_N": columns == width,
+                    "NEEDS_GRAD_WEIGHT": call.needs("grad_weight"),
+                },
+                config=config,
+            )
+        )
+
+    config = call.choose(BACKWARD_LOOP_CONFIGS, loop_time)
+    vector = max(1, 16 // call.element_size)
+    even = columns > 0 and columns % config["TILE"] == 0
+    return Launch(
+        Step(
+            _rmsnorm_backward_stage_1_loop,
+            grid=(rows.total,),
+            tensors=("x", "rstd", "grad_out", "grad_weight"),
+            integers=(
+                rows.total,
+                *rows.sizes[1:],
+                cols.total,
+                *rows.strides("grad_out"),
+                cols.strides("grad_out")[0],
+                *rows.strides("x"),
+                cols.strides("x")[0],
+                cols.strides("rstd")[0],
+                *rows.strides("grad_weight"),
+            ),
+            constants={
+                "LANES": config["TILE"] // vector,
+                "VECTOR": vector,
+                "EVEN": even,
+                "NEEDS_GRAD_WEIGHT": call.needs("grad_weight"),
+            },
+            config=config,
+        )
+    )
+
+
+def _plan_backward_stage_2(call: Call) -> Launch:
+    """Kernel, config and grid for one set of shapes, strides and dtypes."""
+    call = call.among("x", "weight", "rstd", "grad_out", "grad_x")
+    rows = call.axes(("M",), limit=3, spare_last=True)
+    cols = call.axes(("N",), limit=1)
+    columns = cols.total
+    width = next_power_of_2(columns)
+
+    def block_time(config: Config) -> float:
+        work = Work(reads=2, writes=1, flops=6, joins=1, held=1.5, held_wide=3)
+        return block_cost(config, call.target, work, call.element_size, rows.total, width)
+
+    block = least(call, BACKWARD_BLOCK_CONFIGS, block_time)
+
+    def loop_time(config: Config) -> float:
+        work = Work(
+            reads=2, writes=1, flops=7.25, rereads=2, joins=1, passes=2, held=0.975, held_wide=1.95
+        )
+        return loop_cost(config, call.target, work, call.element_size, rows.total, columns)
+
+    loop = least(call, BACKWARD_LOOP_CONFIGS, loop_time)
+
+    def split_time(config: Config) -> float:
+        work = Work(
+            reads=2,
+            writes=1,
+            flops=7.75,
+            special=0.125,
+            rereads=2,
+            joins=1,
+            passes=2,
+            held=0.975,
+            held_wide=1.95,
+        )
+        return split_cost(config, call.target, work, call.element_size, rows.total, columns)
+
+    split = least(call, BACKWARD_LOOP_CONFIGS, split_time)
+
+    if call.takes("split", split < min(block, loop)):
+        config = call.choose(BACKWARD_LOOP_CONFIGS, split_time)
+        splits, chunk = split_row(call.target, rows.total, columns, config["TILE"])
+        vector = max(1, 16 // call.element_size)
+        even = columns > 0 and columns % config["TILE"] == 0
+        return Launch(
+            Step(
+                _rmsnorm_backward_stage_2_partial,
+                grid=(rows.total * splits,),
+                tensors=("x", "weight", "grad_out", "partial_total"),
+                integers=(
+                    rows.total,
+                    *rows.sizes[1:],
+                    cols.total,
+                    *rows.strides("grad_out"),
+                    cols.strides("grad_out")[0],
+                    cols.strides("weight")[0],
+                    *rows.strides("x"),
+                    cols.strides("x")[0],
+                ),
+                constants={
+                    "LANES": config["TILE"] // vector,
+                    "VECTOR": vector,
+                    "EVEN": even,
+                    "SPLITS": splits,
+                    "CHUNK": chunk,
+                },
+                config=config,
+            ),
+            Step(
+                _rmsnorm_backward_stage_2_finish,
+                grid=(rows.total * splits,),
+                tensors=("partial_total", "x", "weight", "rstd", "grad_out", "grad_x"),
+                integers=(
+                    rows.total,
+                    *rows.sizes[1:],
+                    cols.total,
+                    *rows.strides("rstd"),
+                    *rows.strides("grad_out"),
+                    cols.strides("grad_out")[0],
+                    cols.strides("weight")[0],
+                    *rows.strides("x"),
+                    cols.strides("x")[0],
+                    *rows.strides("grad_x"),
+                    cols.strides("grad_x")[0],
+                ),
+                constants={
+                    "LANES": config["TILE"] // vector,
+                    "VECTOR": vector,
+                    "EVEN": even,
+                    "SPLITS": splits,
+                    "CHUNK": chunk,
+                    "BLOCK_S": next_power_of_2(splits),
+                    "NEEDS_GRAD_X": call.needs("grad_x"),
+                },
+                config=config,
+            ),
+            workspaces={
+                "partial_total": ((rows.total, splits), call.float),
+            },
+        )
+
+    if call.takes("block", block <= loop):
+        config = call.choose(BACKWARD_BLOCK_CONFIGS, block_time)
+        block_m = max(1, min(config["TILE"] // width, next_power_of_2(rows.total)))
+        return Launch(
+            Step(
+                _rmsnorm_backward_stage_2_block,
+                grid=(cdiv(rows.total, block_m),),
+                tensors=("x", "weight", "rstd", "grad_out", "grad_x"),
+                integers=(
+                    rows.total,
+                    *rows.sizes[1:],
+                    cols.total,
+                    *rows.strides("grad_out"),
+                    cols.strides("grad_out")[0],
+                    cols.strides("weight")[0],
+                    *rows.strides("x"),
+                    cols.strides("x")[0],
+                    *rows.strides("rstd"),
+                    *rows.strides("grad_x"),
+                    cols.strides("grad_x")[0],
+                ),
+                constants={
+                    "BLOCK_M": block_m,
+                    "BLOCK_N": width,
+                    "EVEN_M": rows.total % block_m == 0,
+                    "EVEN_N": columns == width,
+                    "NEEDS_GRAD_X": call.needs("grad_x"),
+                },
+                config=config,
+            )
+        )
+
+    config = call.choose(BACKWARD_LOOP_CONFIGS, loop_time)
+    vector = max(1, 16 // call.element_size)
+    even = columns > 0 and columns % config["TILE"] == 0
+    return Launch(
+        Step(
+            _rmsnorm_backward_stage_2_loop,
+            grid=(rows.total,),
+            tensors=("x", "weight", "rstd", "grad_out", "grad_x"),
+            integers=(
+                rows.total,
+                *rows.sizes[1:],
+                cols.total,
+                *rows.strides("grad_out"),
+                cols.strides("grad_out")[0],
+                cols.strides("weight")[0],
+                *rows.strides("x"),
+                cols.strides("x")[0],
+                *rows.strides("rstd"),
+                *rows.strides("grad_x"),
+                cols.strides("grad_x")[0],
+            ),
+            constants={
+                "LANES": config["TILE"] // vector,
+                "VECTOR": vector,
+                "EVEN": even,
+                "NEEDS_GRAD_X": call.needs("grad_x"),
+            },
+            config=config,
+        )
+    )
+
+
+def _plan_backward(call: Call) -> Launch:
+    """Stage after stage;  in memory between them."""
+    return in_stages(
+        _plan_backward_stage_1(call) if call.needs("grad_weight") else None,
+        _plan_backward_stage_2(call) if call.needs("grad_x") else None,
     )
 
 
@@ -598,19 +1499,57 @@ def reference(x, weight, eps, *, compute):
     weight = widen(weight, compute)
     # rstd = rsqrt(mean(x * x) + eps)
     rstd = torch.rsqrt((x * x).mean(-1) + eps)
-    return x * rstd[:, None] * weight
+    return x * rstd[:, None] * weight, rstd
 
 
+def reference_backward(x, weight, rstd, grad_out, eps, *, compute):
+    """The gradient of `reference`, as the kernels compute it."""
+    N = x.shape[1]
+    x = widen(x, compute)
+    weight = widen(weight, compute)
+    rstd = widen(rstd, compute)
+    grad_out = widen(grad_out, compute)
+    # return x * rstd * weight
+    value = grad_out * weight
+    # rstd = rsqrt(mean(x * x) + eps)
+    grad_rstd = (value * x).sum(-1)
+    grad_x = (
+        value * rstd[:, None]
+        + (2.0 * (-0.5 * grad_rstd * (rstd * rstd * rstd) / float(N)))[:, None] * x
+    )
+    grad_weight = (grad_out * (x * rstd[:, None])).sum(0)
+    return grad_x, grad_weight
+
+
+BACKWARD = Op(
+    name="rmsnorm_backward",
+    spec_hash="bd8c4dde",
+    inputs=(
+        Operand("x", ("M", "N")),
+        Operand("weight", ("N",)),
+        Operand("rstd", ("M",)),
+        Operand("grad_out", ("M", "N")),
+    ),
+    params=(Param("eps", "float", 1e-06),),
+    outputs=(Output("grad_x", ("M", "N"), like="x"), Output("grad_weight", ("N",), like="weight")),
+    fold="M",
+    partial=True,
+    variants={
+        (): Variant(_plan_backward, reference_backward),
+    },
+)
 OP = Op(
     name="rmsnorm",
     spec_hash="bd8c4dde",
     inputs=(Operand("x", ("M", "N")), Operand("weight", ("N",))),
     params=(Param("eps", "float", 1e-06),),
     outputs=(Output("out", ("M", "N"), like="x"),),
+    saved=(Output("rstd", ("M",), dtype="float"),),
     fold="M",
     inplace=("x",),
+    gradients=Gradients({"out": "grad_out"}, BACKWARD),
     variants={
-        (): Variant(_plan, reference),
+        (): Variant(_plan, reference, gradients={"x": "grad_x", "weight": "grad_weight"}),
     },
 )
 

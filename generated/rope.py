@@ -2,7 +2,7 @@
 
 This is the layout of Llama and GPT-NeoX; row p of cos and sin belongs to position p.
 
-Built by tilegen 0.1.0 from specs/rope.py (spec 956f00ac, templates 8f77c5aa).
+Built by tilegen 0.1.0 from specs/rope.py (spec 956f00ac, templates c2fd5bca).
 Rebuild with `tilegen build`; edits are overwritten.
 
 Traffic: 4*B*D*H*S*e + B*S*i + 2*D*e*Min(P, B*S) bytes (e: bytes of an element, i: bytes of an index)
@@ -18,6 +18,7 @@ import triton.language as tl
 from ._runtime import (
     Call,
     Config,
+    Gradients,
     Launch,
     Op,
     Operand,
@@ -75,6 +76,48 @@ TILED_CONFIGS = by_class(
     (("gfx90a", "gfx942", "gfx950"), (8,), _TILED_2),
     (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _TILED_3),
     (("gfx90a", "gfx942", "gfx950"), (1, 2), _TILED_4),
+)
+
+_BACKWARD_TILED_1 = (
+    Config(TILE=1024, num_warps=1),  # at most 4096 B shared, unproven
+    Config(TILE=1024, num_warps=2),  # at most 4096 B shared, unproven
+    Config(TILE=1024, num_warps=4),  # at most 4096 B shared, unproven
+    Config(TILE=2048, num_warps=1),  # at most 8192 B shared, unproven
+    Config(TILE=2048, num_warps=2),  # at most 8192 B shared, unproven
+    Config(TILE=2048, num_warps=4),  # at most 8192 B shared, unproven
+)
+_BACKWARD_TILED_2 = (
+    Config(TILE=1024, num_warps=1),  # at most 8192 B shared, unproven
+    Config(TILE=1024, num_warps=2),  # at most 8192 B shared, unproven
+    Config(TILE=1024, num_warps=4),  # at most 8192 B shared, unproven
+    Config(TILE=1024, num_warps=8),  # at most 8192 B shared, unproven
+    Config(TILE=2048, num_warps=2),  # at most 16384 B shared, unproven
+    Config(TILE=2048, num_warps=4),  # at most 16384 B shared, unproven
+)
+_BACKWARD_TILED_3 = (
+    Config(TILE=1024, num_warps=2),  # at most 8192 B shared, unproven
+    Config(TILE=1024, num_warps=4),  # at most 8192 B shared, unproven
+    Config(TILE=1024, num_warps=8),  # at most 8192 B shared, unproven
+    Config(TILE=2048, num_warps=4),  # at most 16384 B shared, unproven
+    Config(TILE=2048, num_warps=8),  # at most 16384 B shared, unproven
+    Config(TILE=4096, num_warps=8),  # at most 32768 B shared, unproven
+)
+_BACKWARD_TILED_4 = (
+    Config(TILE=1024, num_warps=1),  # at most 4096 B shared, unproven
+    Config(TILE=1024, num_warps=2),  # at most 4096 B shared, unproven
+    Config(TILE=2048, num_warps=1),  # at most 8192 B shared, unproven
+    Config(TILE=2048, num_warps=2),  # at most 8192 B shared, unproven
+    Config(TILE=2048, num_warps=4),  # at most 8192 B shared, unproven
+    Config(TILE=4096, num_warps=1),  # at most 16384 B shared, unproven
+)
+#: Tiles of TILE elements over strided axes; by architecture class and element size in bytes.
+BACKWARD_TILED_CONFIGS = by_class(
+    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2), _BACKWARD_TILED_1),
+    (("gfx90a", "gfx942", "gfx950"), (4,), _BACKWARD_TILED_1),
+    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (4,), _BACKWARD_TILED_2),
+    (("gfx90a", "gfx942", "gfx950"), (8,), _BACKWARD_TILED_2),
+    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _BACKWARD_TILED_3),
+    (("gfx90a", "gfx942", "gfx950"), (1, 2), _BACKWARD_TILED_4),
 )
 
 
@@ -165,6 +208,102 @@ def _rope_tiled(
     )
 
 
+@triton.jit
+def _rope_backward_tiled(
+    cos_ptr,
+    sin_ptr,
+    position_ptr,
+    grad_out_ptr,
+    grad_x_ptr,
+    B_S,
+    SIZE_B_S_1,
+    H,
+    D,
+    P,
+    position_B_S_0,
+    position_B_S_1,
+    grad_out_B_S_0,
+    grad_out_B_S_1,
+    grad_out_H,
+    grad_out_D,
+    grad_out_stride_Two,
+    cos_D,
+    cos_stride_P,
+    sin_D,
+    sin_stride_P,
+    grad_x_B_S_0,
+    grad_x_B_S_1,
+    grad_x_H,
+    grad_x_D,
+    grad_x_stride_Two,
+    BLOCK_0: tl.constexpr,
+    BLOCK_1: tl.constexpr,
+    EVEN_0: tl.constexpr,
+    EVEN_1: tl.constexpr,
+    NEEDS_GRAD_X: tl.constexpr,
+    INT: tl.constexpr,
+    FLOAT: tl.constexpr,
+):
+    """A program computes one tile of (H) by (D)."""
+    tile = tl.program_id(0).to(INT)
+    tiles_1 = tl.cdiv(D, BLOCK_1)
+    tiles_0 = tl.cdiv(H, BLOCK_0)
+    d = (tile % tiles_1) * BLOCK_1 + tl.arange(0, BLOCK_1)[None, :]
+    h = (tile // tiles_1 % tiles_0) * BLOCK_0 + tl.arange(0, BLOCK_0)[:, None]
+    in_d = below(d, D, EVEN_1)
+    in_h = below(h, H, EVEN_0)
+    b_s = tile // tiles_1 // tiles_0 + tl.zeros((1, 1), INT)
+    b_s_1 = b_s % SIZE_B_S_1
+    b_s_0 = b_s // SIZE_B_S_1
+    position_b_s = position_ptr + b_s_0 * position_B_S_0 + b_s_1 * position_B_S_1
+    grad_out_b_s = grad_out_ptr + b_s_0 * grad_out_B_S_0 + b_s_1 * grad_out_B_S_1
+    grad_x_b_s = grad_x_ptr + b_s_0 * grad_x_B_S_0 + b_s_1 * grad_x_B_S_1
+
+    position = tl.load(position_b_s, eviction_policy="evict_last")
+    grad_out_1 = tl.load(
+        grad_out_b_s + h * grad_out_H + d * grad_out_D + grad_out_stride_Two,
+        mask=in_h & in_d,
+        other=0.0,
+        eviction_policy="evict_last",
+    ).to(FLOAT)
+    grad_out_0 = tl.load(
+        grad_out_b_s + h * grad_out_H + d * grad_out_D,
+        mask=in_h & in_d,
+        other=0.0,
+        eviction_policy="evict_last",
+    ).to(FLOAT)
+    # c = take(cos, position, P)
+    valid = (position >= 0) & (position < P)
+    c = tl.load(
+        cos_ptr + d * cos_D + tl.cast(position, INT) * cos_stride_P,
+        mask=in_d & valid,
+        other=0.0,
+        eviction_policy="evict_last",
+    ).to(FLOAT)
+    s = tl.load(
+        sin_ptr + d * sin_D + tl.cast(position, INT) * sin_stride_P,
+        mask=in_d & valid,
+        other=0.0,
+        eviction_policy="evict_last",
+    ).to(FLOAT)
+    # first, second = unstack(x, Two)
+    grad_second = grad_out_1 * c + -grad_out_0 * s
+    grad_first = grad_out_1 * s + grad_out_0 * c
+    grad_x_0 = tl.where(False, grad_second, 0.0) + tl.where(True, grad_first, 0.0)
+    grad_x_1 = tl.where(True, grad_second, 0.0) + tl.where(False, grad_first, 0.0)
+    if NEEDS_GRAD_X:
+        tl.store(
+            grad_x_b_s + h * grad_x_H + d * grad_x_D,
+            narrow(grad_x_0, grad_x_ptr.dtype.element_ty),
+            mask=in_h & in_d,
+        )
+        tl.store(
+            grad_x_b_s + h * grad_x_H + d * grad_x_D + grad_x_stride_Two,
+            narrow(grad_x_1, grad_x_ptr.dtype.element_ty),
+            mask=in_h & in_d,
+        )
+
+
 def _plan(call: Call) -> Launch:
     """Kernel, config and grid for one set of shapes, strides and dtypes."""
 
@@ -219,6 +358,61 @@ def _plan(call: Call) -> Launch:
     )
 
 
+def _plan_backward(call: Call) -> Launch:
+    """Kernel, config and grid for one set of shapes, strides and dtypes."""
+
+    axes_0 = call.axes(("B", "S"), limit=2, spare_last=True)
+    axes_1 = call.axes(("H",), limit=1)
+    axes_2 = call.axes(("D",), limit=1)
+    height, length = axes_1.total, axes_2.total
+    outer = axes_0.total
+
+    def tiled_time(config: Config) -> float:
+        work = Work(reads=2, writes=2, flops=13, held=3, held_wide=5)
+        return flat_cost(config, call.target, work, call.element_size, outer * height * length)
+
+    config = call.choose(BACKWARD_TILED_CONFIGS, tiled_time)
+    block_0, block_1 = tile_shape(
+        axes_1.crossed(), height, length, config["TILE"], call.element_size
+    )
+    tiles = cdiv(height, block_0) * cdiv(length, block_1)
+    return Launch(
+        Step(
+            _rope_backward_tiled,
+            grid=(outer * tiles,),
+            tensors=("cos", "sin", "position", "grad_out", "grad_x"),
+            integers=(
+                axes_0.total,
+                *axes_0.sizes[1:],
+                axes_1.total,
+                axes_2.total,
+                call.sizes["P"],
+                *axes_0.strides("position"),
+                *axes_0.strides("grad_out"),
+                axes_1.strides("grad_out")[0],
+                axes_2.strides("grad_out")[0],
+                call.stride("grad_out", "Two"),
+                axes_2.strides("cos")[0],
+                call.stride("cos", "P"),
+                axes_2.strides("sin")[0],
+                call.stride("sin", "P"),
+                *axes_0.strides("grad_x"),
+                axes_1.strides("grad_x")[0],
+                axes_2.strides("grad_x")[0],
+                call.stride("grad_x", "Two"),
+            ),
+            constants={
+                "BLOCK_0": block_0,
+                "BLOCK_1": block_1,
+                "EVEN_0": height % block_0 == 0,
+                "EVEN_1": length % block_1 == 0,
+                "NEEDS_GRAD_X": call.needs("grad_x"),
+            },
+            config=config,
+        )
+    )
+
+
 def reference(x, cos, sin, position, *, compute):
     """Rotary embedding (Su et al., arXiv:2104.09864) that pairs the two halves of a head.
 
@@ -245,6 +439,47 @@ def reference(x, cos, sin, position, *, compute):
     ).flatten(3, 4)
 
 
+def reference_backward(x, cos, sin, position, grad_out, *, compute):
+    """The gradient of `reference`, as the kernels compute it."""
+    D = cos.shape[1]
+    cos = widen(cos.permute(1, 0), compute)
+    sin = widen(sin.permute(1, 0), compute)
+    grad_out = widen(grad_out.unflatten(3, (2, D)), compute)
+    value = grad_out.select(3, 1)
+    # c = take(cos, position, P)
+    c = take_last(cos, position[:, :, None])
+    value_2 = grad_out.select(3, 0)
+    # s = take(sin, position, P)
+    s = take_last(sin, position[:, :, None])
+    # first, second = unstack(x, Two)
+    grad_second = value * c[:, :, None, :] + -value_2 * s[:, :, None, :]
+    grad_first = value * s[:, :, None, :] + value_2 * c[:, :, None, :]
+    grad_x = torch.where(
+        (torch.arange(2, device=x.device) == 1)[:, None], grad_second[:, :, :, None, :], 0.0
+    ) + torch.where(
+        (torch.arange(2, device=x.device) == 0)[:, None], grad_first[:, :, :, None, :], 0.0
+    )
+    return grad_x.flatten(3, 4)
+
+
+BACKWARD = Op(
+    name="rope_backward",
+    spec_hash="956f00ac",
+    inputs=(
+        Operand("x", ("B", "S", "H", ("Two", "D"))),
+        Operand("cos", ("P", "D")),
+        Operand("sin", ("P", "D")),
+        Operand("position", ("B", "S"), kind="int"),
+        Operand("grad_out", ("B", "S", "H", ("Two", "D"))),
+    ),
+    outputs=(Output("grad_x", ("B", "S", "H", ("Two", "D")), like="x"),),
+    fold="B",
+    static_sizes={"Two": 2},
+    partial=True,
+    variants={
+        (): Variant(_plan_backward, reference_backward),
+    },
+)
 OP = Op(
     name="rope",
     spec_hash="956f00ac",
@@ -258,8 +493,9 @@ OP = Op(
     fold="B",
     static_sizes={"Two": 2},
     inplace=("x",),
+    gradients=Gradients({"out": "grad_out"}, BACKWARD, alike=("x",)),
     variants={
-        (): Variant(_plan, reference),
+        (): Variant(_plan, reference, gradients={"x": "grad_x"}),
     },
 )
 

@@ -2,7 +2,7 @@
 
 The causal mask is aligned bottom-right: the last query sees every key.
 
-Built by tilegen 0.1.0 from specs/scaled_masked_softmax.py (spec f6320ef9, templates 8f77c5aa).
+Built by tilegen 0.1.0 from specs/scaled_masked_softmax.py (spec f6320ef9, templates c2fd5bca).
 Rebuild with `tilegen build`; edits are overwritten.
 
 Traffic: 2*B*H*S*T*e bytes (e: bytes of an element)
@@ -18,6 +18,7 @@ import triton.language as tl
 from ._runtime import (
     Call,
     Config,
+    Gradients,
     Launch,
     Op,
     Operand,
@@ -32,6 +33,7 @@ from ._runtime import (
     cdiv,
     exp,
     finite_max,
+    in_stages,
     least,
     logsumexp_end,
     logsumexp_step,
@@ -197,6 +199,106 @@ LOOP_CONFIGS = by_class(
     (("sm_90",), (8,), _LOOP_7),
     (("gfx90a", "gfx942", "gfx950"), (1, 2, 4), _LOOP_8),
     (("gfx90a", "gfx942", "gfx950"), (8,), _LOOP_9),
+)
+
+_BACKWARD_BLOCK_1 = (
+    Config(TILE=4096, num_warps=2),  # at most 64 B shared, unproven
+    Config(TILE=4096, num_warps=8),  # at most 64 B shared, unproven
+    Config(TILE=8192, num_warps=4),  # at most 128 B shared, unproven
+    Config(TILE=8192, num_warps=8),  # at most 128 B shared, unproven
+    Config(TILE=16384, num_warps=8),  # at most 256 B shared, unproven
+    Config(TILE=32768, num_warps=16),  # at most 512 B shared, unproven
+)
+_BACKWARD_BLOCK_2 = (
+    Config(TILE=1024, num_warps=1),  # at most 64 B shared, unproven
+    Config(TILE=4096, num_warps=2),  # at most 256 B shared, unproven
+    Config(TILE=4096, num_warps=4),  # at most 256 B shared, unproven
+    Config(TILE=4096, num_warps=16),  # at most 256 B shared, unproven
+    Config(TILE=8192, num_warps=4),  # at most 512 B shared, unproven
+    Config(TILE=16384, num_warps=16),  # at most 1024 B shared, unproven
+)
+_BACKWARD_BLOCK_3 = (
+    Config(TILE=512, num_warps=1),  # at most 64 B shared, unproven
+    Config(TILE=1024, num_warps=1),  # at most 128 B shared, unproven
+    Config(TILE=4096, num_warps=4),  # at most 512 B shared, unproven
+    Config(TILE=4096, num_warps=8),  # at most 512 B shared, unproven
+    Config(TILE=4096, num_warps=16),  # at most 512 B shared, unproven
+    Config(TILE=8192, num_warps=16),  # at most 1024 B shared, unproven
+)
+_BACKWARD_BLOCK_4 = (
+    Config(TILE=4096, num_warps=1),  # at most 32 B shared, unproven
+    Config(TILE=4096, num_warps=4),  # at most 32 B shared, unproven
+    Config(TILE=4096, num_warps=8),  # at most 32 B shared, unproven
+    Config(TILE=8192, num_warps=2),  # at most 64 B shared, unproven
+    Config(TILE=16384, num_warps=4),  # at most 128 B shared, unproven
+    Config(TILE=32768, num_warps=8),  # at most 256 B shared, unproven
+)
+#: Whole rows in registers, TILE elements to a program; by architecture class and element size in bytes.
+BACKWARD_BLOCK_CONFIGS = by_class(
+    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2), _BACKWARD_BLOCK_1),
+    (("gfx90a", "gfx942", "gfx950"), (4,), _BACKWARD_BLOCK_1),
+    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (4,), _BACKWARD_BLOCK_2),
+    (("gfx90a", "gfx942", "gfx950"), (8,), _BACKWARD_BLOCK_2),
+    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _BACKWARD_BLOCK_3),
+    (("gfx90a", "gfx942", "gfx950"), (1, 2), _BACKWARD_BLOCK_4),
+)
+
+_BACKWARD_LOOP_1 = (
+    Config(TILE=2048, num_warps=4),  # at most 1024 B shared, unproven
+    Config(TILE=4096, num_warps=4),  # at most 2048 B shared, unproven
+    Config(TILE=8192, num_warps=16),  # at most 4096 B shared, unproven
+    Config(TILE=16384, num_warps=8),  # at most 8192 B shared, unproven
+    Config(TILE=16384, num_warps=16),  # at most 8192 B shared, unproven
+    Config(TILE=32768, num_warps=32),  # at most 16384 B shared, unproven
+)
+_BACKWARD_LOOP_2 = (
+    Config(TILE=2048, num_warps=4),  # at most 2048 B shared, unproven
+    Config(TILE=2048, num_warps=8),  # at most 2048 B shared, unproven
+    Config(TILE=2048, num_warps=16),  # at most 2048 B shared, unproven
+    Config(TILE=8192, num_warps=8),  # at most 8192 B shared, unproven
+    Config(TILE=8192, num_warps=16),  # at most 8192 B shared, unproven
+    Config(TILE=16384, num_warps=32),  # at most 16384 B shared, unproven
+)
+_BACKWARD_LOOP_3 = (
+    Config(TILE=2048, num_warps=4),  # at most 8192 B shared, unproven
+    Config(TILE=2048, num_warps=8),  # at most 8192 B shared, unproven
+    Config(TILE=2048, num_warps=16),  # at most 8192 B shared, unproven
+    Config(TILE=4096, num_warps=8),  # at most 16384 B shared, unproven
+    Config(TILE=4096, num_warps=16),  # at most 16384 B shared, unproven
+    Config(TILE=8192, num_warps=32),  # at most 32768 B shared, unproven
+)
+_BACKWARD_LOOP_4 = (
+    Config(TILE=2048, num_warps=4),  # at most 512 B shared, unproven
+    Config(TILE=8192, num_warps=4),  # at most 2048 B shared, unproven
+    Config(TILE=8192, num_warps=8),  # at most 2048 B shared, unproven
+    Config(TILE=16384, num_warps=16),  # at most 4096 B shared, unproven
+    Config(TILE=32768, num_warps=8),  # at most 8192 B shared, unproven
+    Config(TILE=32768, num_warps=16),  # at most 8192 B shared, unproven
+)
+_BACKWARD_LOOP_5 = (
+    Config(TILE=2048, num_warps=4),  # at most 2048 B shared, unproven
+    Config(TILE=8192, num_warps=4),  # at most 8192 B shared, unproven
+    Config(TILE=8192, num_warps=16),  # at most 8192 B shared, unproven
+    Config(TILE=16384, num_warps=16),  # at most 16384 B shared, unproven
+    Config(TILE=32768, num_warps=8),  # at most 32768 B shared, unproven
+    Config(TILE=32768, num_warps=16),  # at most 32768 B shared, unproven
+)
+_BACKWARD_LOOP_6 = (
+    Config(TILE=2048, num_warps=4),  # at most 8192 B shared, unproven
+    Config(TILE=2048, num_warps=8),  # at most 8192 B shared, unproven
+    Config(TILE=2048, num_warps=16),  # at most 8192 B shared, unproven
+    Config(TILE=8192, num_warps=8),  # at most 32768 B shared, unproven
+    Config(TILE=8192, num_warps=16),  # at most 32768 B shared, unproven
+    Config(TILE=16384, num_warps=16),  # at most 65536 B shared, unproven
+)
+#: Sweeps over one row, TILE elements at a time; by architecture class and element size in bytes.
+BACKWARD_LOOP_CONFIGS = by_class(
+    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2), _BACKWARD_LOOP_1),
+    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (4,), _BACKWARD_LOOP_2),
+    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _BACKWARD_LOOP_3),
+    (("gfx90a", "gfx942", "gfx950"), (1,), _BACKWARD_LOOP_4),
+    (("gfx90a", "gfx942", "gfx950"), (2, 4), _BACKWARD_LOOP_5),
+    (("gfx90a", "gfx942", "gfx950"), (8,), _BACKWARD_LOOP_6),
 )
 
 
@@ -445,6 +547,284 @@ def _scaled_masked_softmax_finish(
             mask=in_cols,
             cache_modifier=".cs",
         )
+
+
+@triton.jit
+def _scaled_masked_softmax_backward_block(
+    out_ptr,
+    grad_out_ptr,
+    grad_x_ptr,
+    ROWS,
+    ROWS_1,
+    ROWS_2,
+    T,
+    out_row_0,
+    out_row_1,
+    out_row_2,
+    out_col,
+    grad_out_row_0,
+    grad_out_row_1,
+    grad_out_row_2,
+    grad_out_col,
+    grad_x_row_0,
+    grad_x_row_1,
+    grad_x_row_2,
+    grad_x_col,
+    scale,
+    BLOCK_M: tl.constexpr,
+    BLOCK_N: tl.constexpr,
+    EVEN_M: tl.constexpr,
+    EVEN_N: tl.constexpr,
+    NEEDS_GRAD_X: tl.constexpr,
+    INT: tl.constexpr,
+    FLOAT: tl.constexpr,
+):
+    """A program holds BLOCK_M whole rows in registers."""
+    rows = tl.program_id(0).to(INT) * BLOCK_M + tl.arange(0, BLOCK_M)[:, None]
+    cols = tl.arange(0, BLOCK_N)[None, :].to(INT)
+    in_cols = below(cols, T, EVEN_N)
+    in_rows = below(rows, ROWS, EVEN_M)
+    row_2 = rows % ROWS_2
+    row_1 = rows // ROWS_2 % ROWS_1
+    row_0 = rows // ROWS_2 // ROWS_1
+    out_rows = out_ptr + row_0 * out_row_0 + row_1 * out_row_1 + row_2 * out_row_2
+    grad_out_rows = (
+        grad_out_ptr + row_0 * grad_out_row_0 + row_1 * grad_out_row_1 + row_2 * grad_out_row_2
+    )
+    grad_x_rows = grad_x_ptr + row_0 * grad_x_row_0 + row_1 * grad_x_row_1 + row_2 * grad_x_row_2
+
+    scale = scalar(scale, FLOAT)
+
+    out = tl.load(
+        out_rows + cols * out_col, mask=in_rows & in_cols, other=0.0, eviction_policy="evict_last"
+    ).to(FLOAT)
+    grad_out = tl.load(
+        grad_out_rows + cols * grad_out_col,
+        mask=in_rows & in_cols,
+        other=0.0,
+        eviction_policy="evict_last",
+    ).to(FLOAT)
+    # return softmax(score, where=visible)
+    row_sum = tl.sum(grad_out * out, axis=1, keep_dims=True)
+    # score = x * scale
+    grad_score = out * (grad_out - row_sum)
+    grad_x = grad_score * scale
+    if NEEDS_GRAD_X:
+        tl.store(
+            grad_x_rows + cols * grad_x_col,
+            narrow(grad_x, grad_x_ptr.dtype.element_ty),
+            mask=in_rows & in_cols,
+        )
+
+
+@triton.jit
+def _scaled_masked_softmax_backward_loop(
+    out_ptr,
+    grad_out_ptr,
+    grad_x_ptr,
+    ROWS,
+    ROWS_1,
+    ROWS_2,
+    T,
+    grad_out_row_0,
+    grad_out_row_1,
+    grad_out_row_2,
+    grad_out_col,
+    out_row_0,
+    out_row_1,
+    out_row_2,
+    out_col,
+    grad_x_row_0,
+    grad_x_row_1,
+    grad_x_row_2,
+    grad_x_col,
+    scale,
+    LANES: tl.constexpr,
+    VECTOR: tl.constexpr,
+    EVEN: tl.constexpr,
+    NEEDS_GRAD_X: tl.constexpr,
+    INT: tl.constexpr,
+    FLOAT: tl.constexpr,
+):
+    """A program goes over one row twice, block by block."""
+    rows = tl.program_id(0).to(INT) + tl.arange(0, 1)[:, None]
+    lane = (tl.arange(0, LANES)[:, None] * VECTOR + tl.arange(0, VECTOR)[None, :]).to(INT)
+    row_2 = rows % ROWS_2
+    row_1 = rows // ROWS_2 % ROWS_1
+    row_0 = rows // ROWS_2 // ROWS_1
+    grad_out_rows = (
+        grad_out_ptr + row_0 * grad_out_row_0 + row_1 * grad_out_row_1 + row_2 * grad_out_row_2
+    )
+    out_rows = out_ptr + row_0 * out_row_0 + row_1 * out_row_1 + row_2 * out_row_2
+    grad_x_rows = grad_x_ptr + row_0 * grad_x_row_0 + row_1 * grad_x_row_1 + row_2 * grad_x_row_2
+
+    scale = scalar(scale, FLOAT)
+
+    total = tl.full((LANES, 1), 0.0, FLOAT)
+    for start in range(0, T, LANES * VECTOR):
+        cols = start + lane
+        in_cols = below(cols, T, EVEN)
+
+        grad_out = tl.load(
+            grad_out_rows + cols * grad_out_col,
+            mask=in_cols,
+            other=0.0,
+            eviction_policy="evict_last",
+        ).to(FLOAT)
+        out = tl.load(
+            out_rows + cols * out_col, mask=in_cols, other=0.0, eviction_policy="evict_last"
+        ).to(FLOAT)
+        # return softmax(score, where=visible)
+        total = total + tl.sum(grad_out * out, axis=1, keep_dims=True)
+
+    row_sum = tl.sum(total, axis=0, keep_dims=True)
+
+    for start in range(0, T, LANES * VECTOR):
+        cols = start + lane
+        in_cols = below(cols, T, EVEN)
+
+        out = tl.load(
+            out_rows + cols * out_col, mask=in_cols, other=0.0, eviction_policy="evict_first"
+        ).to(FLOAT)
+        grad_out = tl.load(
+            grad_out_rows + cols * grad_out_col,
+            mask=in_cols,
+            other=0.0,
+            eviction_policy="evict_first",
+        ).to(FLOAT)
+        # score = x * scale
+        grad_score = out * (grad_out - row_sum)
+        grad_x = grad_score * scale
+        if NEEDS_GRAD_X:
+            tl.store(
+                grad_x_rows + cols * grad_x_col,
+                narrow(grad_x, grad_x_ptr.dtype.element_ty),
+                mask=in_cols,
+                cache_modifier=".cs",
+            )
+
+
+@triton.jit
+def _scaled_masked_softmax_backward_partial(
+    out_ptr,
+    grad_out_ptr,
+    partial_total_ptr,
+    ROWS,
+    ROWS_1,
+    ROWS_2,
+    T,
+    grad_out_row_0,
+    grad_out_row_1,
+    grad_out_row_2,
+    grad_out_col,
+    out_row_0,
+    out_row_1,
+    out_row_2,
+    out_col,
+    LANES: tl.constexpr,
+    VECTOR: tl.constexpr,
+    EVEN: tl.constexpr,
+    SPLITS: tl.constexpr,
+    CHUNK: tl.constexpr,
+    INT: tl.constexpr,
+    FLOAT: tl.constexpr,
+):
+    """A program reduces one chunk of a row to its partial states."""
+    split = (tl.program_id(0) % SPLITS).to(INT)
+    rows = (tl.program_id(0) // SPLITS).to(INT) + tl.arange(0, 1)[:, None]
+    stop = tl.minimum((split + 1) * CHUNK, T)
+    lane = (tl.arange(0, LANES)[:, None] * VECTOR + tl.arange(0, VECTOR)[None, :]).to(INT)
+    row_2 = rows % ROWS_2
+    row_1 = rows // ROWS_2 % ROWS_1
+    row_0 = rows // ROWS_2 // ROWS_1
+    grad_out_rows = (
+        grad_out_ptr + row_0 * grad_out_row_0 + row_1 * grad_out_row_1 + row_2 * grad_out_row_2
+    )
+    out_rows = out_ptr + row_0 * out_row_0 + row_1 * out_row_1 + row_2 * out_row_2
+
+    total = tl.full((LANES, 1), 0.0, FLOAT)
+    for start in range(split * CHUNK, stop, LANES * VECTOR):
+        cols = start + lane
+        in_cols = below(cols, stop, EVEN)
+
+        grad_out = tl.load(grad_out_rows + cols * grad_out_col, mask=in_cols, other=0.0).to(FLOAT)
+        out = tl.load(out_rows + cols * out_col, mask=in_cols, other=0.0).to(FLOAT)
+        # return softmax(score, where=visible)
+        total = total + tl.sum(grad_out * out, axis=1, keep_dims=True)
+
+    row_sum = tl.sum(total, axis=0, keep_dims=True)
+    tl.store(partial_total_ptr + rows * SPLITS + split, row_sum)
+
+
+@triton.jit
+def _scaled_masked_softmax_backward_finish(
+    partial_total_ptr,
+    out_ptr,
+    grad_out_ptr,
+    grad_x_ptr,
+    ROWS,
+    ROWS_1,
+    ROWS_2,
+    T,
+    out_row_0,
+    out_row_1,
+    out_row_2,
+    out_col,
+    grad_out_row_0,
+    grad_out_row_1,
+    grad_out_row_2,
+    grad_out_col,
+    grad_x_row_0,
+    grad_x_row_1,
+    grad_x_row_2,
+    grad_x_col,
+    scale,
+    LANES: tl.constexpr,
+    VECTOR: tl.constexpr,
+    EVEN: tl.constexpr,
+    SPLITS: tl.constexpr,
+    CHUNK: tl.constexpr,
+    BLOCK_S: tl.constexpr,
+    NEEDS_GRAD_X: tl.constexpr,
+    INT: tl.constexpr,
+    FLOAT: tl.constexpr,
+):
+    """A program joins the partial states of a row, then goes over one chunk of it."""
+    split = (tl.program_id(0) % SPLITS).to(INT)
+    rows = (tl.program_id(0) // SPLITS).to(INT) + tl.arange(0, 1)[:, None]
+    stop = tl.minimum((split + 1) * CHUNK, T)
+    lane = (tl.arange(0, LANES)[:, None] * VECTOR + tl.arange(0, VECTOR)[None, :]).to(INT)
+    row_2 = rows % ROWS_2
+    row_1 = rows // ROWS_2 % ROWS_1
+    row_0 = rows // ROWS_2 // ROWS_1
+    out_rows = out_ptr + row_0 * out_row_0 + row_1 * out_row_1 + row_2 * out_row_2
+    grad_out_rows = (
+        grad_out_ptr + row_0 * grad_out_row_0 + row_1 * grad_out_row_1 + row_2 * grad_out_row_2
+    )
+    grad_x_rows = grad_x_ptr + row_0 * grad_x_row_0 + row_1 * grad_x_row_1 + row_2 * grad_x_row_2
+
+    scale = scalar(scale, FLOAT)
+
+    splits = tl.arange(0, BLOCK_S)[:, None]
+    total = tl.load(partial_total_ptr + rows * SPLITS + splits, mask=splits < SPLITS, other=0.0)
+    row_sum = tl.sum(total, axis=0, keep_dims=True)
+
+    for start in range(split * CHUNK, stop, LANES * VECTOR):
+        cols = start + lane
+        in_cols = below(cols, stop, EVEN)
+
+        out = tl.load(out_rows + cols * out_col, mask=in_cols, other=0.0).to(FLOAT)
+        grad_out = tl.load(grad_out_rows + cols * grad_out_col, mask=in_cols, other=0.0).to(FLOAT)
+        # score = x * scale
+        grad_score = out * (grad_out - row_sum)
+        grad_x = grad_score * scale
+        if NEEDS_GRAD_X:
+            tl.store(
+                grad_x_rows + cols * grad_x_col,
+                narrow(grad_x, grad_x_ptr.dtype.element_ty),
+                mask=in_cols,
+                cache_modifier=".cs",
+            )
 
 
 @triton.jit
@@ -716,6 +1096,293 @@ def _scaled_masked_softmax_causal_finish(
             mask=in_cols,
             cache_modifier=".cs",
         )
+
+
+@triton.jit
+def _scaled_masked_softmax_backward_causal_block(
+    out_ptr,
+    grad_out_ptr,
+    grad_x_ptr,
+    ROWS,
+    ROWS_1,
+    ROWS_2,
+    T,
+    S,
+    out_row_0,
+    out_row_1,
+    out_row_2,
+    out_col,
+    grad_out_row_0,
+    grad_out_row_1,
+    grad_out_row_2,
+    grad_out_col,
+    grad_x_row_0,
+    grad_x_row_1,
+    grad_x_row_2,
+    grad_x_col,
+    scale,
+    BLOCK_M: tl.constexpr,
+    BLOCK_N: tl.constexpr,
+    EVEN_M: tl.constexpr,
+    EVEN_N: tl.constexpr,
+    NEEDS_GRAD_X: tl.constexpr,
+    INT: tl.constexpr,
+    FLOAT: tl.constexpr,
+):
+    """A program holds BLOCK_M whole rows in registers."""
+    rows = tl.program_id(0).to(INT) * BLOCK_M + tl.arange(0, BLOCK_M)[:, None]
+    cols = tl.arange(0, BLOCK_N)[None, :].to(INT)
+    in_cols = below(cols, T, EVEN_N)
+    in_rows = below(rows, ROWS, EVEN_M)
+    row_2 = rows % ROWS_2
+    row_1 = rows // ROWS_2 % ROWS_1
+    row_0 = rows // ROWS_2 // ROWS_1
+    out_rows = out_ptr + row_0 * out_row_0 + row_1 * out_row_1 + row_2 * out_row_2
+    grad_out_rows = (
+        grad_out_ptr + row_0 * grad_out_row_0 + row_1 * grad_out_row_1 + row_2 * grad_out_row_2
+    )
+    grad_x_rows = grad_x_ptr + row_0 * grad_x_row_0 + row_1 * grad_x_row_1 + row_2 * grad_x_row_2
+
+    scale = scalar(scale, FLOAT)
+
+    out = tl.load(
+        out_rows + cols * out_col, mask=in_rows & in_cols, other=0.0, eviction_policy="evict_last"
+    ).to(FLOAT)
+    grad_out = tl.load(
+        grad_out_rows + cols * grad_out_col,
+        mask=in_rows & in_cols,
+        other=0.0,
+        eviction_policy="evict_last",
+    ).to(FLOAT)
+    # visible = index(T) <= index(S) + size(T) - size(S) if causal else None
+    visible = cols <= (rows % S) + T - S
+    # return softmax(score, where=visible)
+    row_sum = tl.sum(grad_out * out, axis=1, keep_dims=True)
+    # score = x * scale
+    grad_score = tl.where(visible, out * (grad_out - row_sum), 0.0)
+    grad_x = grad_score * scale
+    if NEEDS_GRAD_X:
+        tl.store(
+            grad_x_rows + cols * grad_x_col,
+            narrow(grad_x, grad_x_ptr.dtype.element_ty),
+            mask=in_rows & in_cols,
+        )
+
+
+@triton.jit
+def _scaled_masked_softmax_backward_causal_loop(
+    out_ptr,
+    grad_out_ptr,
+    grad_x_ptr,
+    ROWS,
+    ROWS_1,
+    ROWS_2,
+    T,
+    S,
+    grad_out_row_0,
+    grad_out_row_1,
+    grad_out_row_2,
+    grad_out_col,
+    out_row_0,
+    out_row_1,
+    out_row_2,
+    out_col,
+    grad_x_row_0,
+    grad_x_row_1,
+    grad_x_row_2,
+    grad_x_col,
+    scale,
+    LANES: tl.constexpr,
+    VECTOR: tl.constexpr,
+    EVEN: tl.constexpr,
+    NEEDS_GRAD_X: tl.constexpr,
+    INT: tl.constexpr,
+    FLOAT: tl.constexpr,
+):
+    """A program goes over one row twice, block by block."""
+    rows = tl.program_id(0).to(INT) + tl.arange(0, 1)[:, None]
+    lane = (tl.arange(0, LANES)[:, None] * VECTOR + tl.arange(0, VECTOR)[None, :]).to(INT)
+    row_2 = rows % ROWS_2
+    row_1 = rows // ROWS_2 % ROWS_1
+    row_0 = rows // ROWS_2 // ROWS_1
+    grad_out_rows = (
+        grad_out_ptr + row_0 * grad_out_row_0 + row_1 * grad_out_row_1 + row_2 * grad_out_row_2
+    )
+    out_rows = out_ptr + row_0 * out_row_0 + row_1 * out_row_1 + row_2 * out_row_2
+    grad_x_rows = grad_x_ptr + row_0 * grad_x_row_0 + row_1 * grad_x_row_1 + row_2 * grad_x_row_2
+
+    scale = scalar(scale, FLOAT)
+
+    total = tl.full((LANES, 1), 0.0, FLOAT)
+    for start in range(0, T, LANES * VECTOR):
+        cols = start + lane
+        in_cols = below(cols, T, EVEN)
+
+        grad_out = tl.load(
+            grad_out_rows + cols * grad_out_col,
+            mask=in_cols,
+            other=0.0,
+            eviction_policy="evict_last",
+        ).to(FLOAT)
+        out = tl.load(
+            out_rows + cols * out_col, mask=in_cols, other=0.0, eviction_policy="evict_last"
+        ).to(FLOAT)
+        # return softmax(score, where=visible)
+        total = total + tl.sum(grad_out * out, axis=1, keep_dims=True)
+
+    row_sum = tl.sum(total, axis=0, keep_dims=True)
+
+    for start in range(0, T, LANES * VECTOR):
+        cols = start + lane
+        in_cols = below(cols, T, EVEN)
+
+        # visible = index(T) <= index(S) + size(T) - size(S) if causal else None
+        visible = cols <= (rows % S) + T - S
+        out = tl.load(
+            out_rows + cols * out_col, mask=in_cols, other=0.0, eviction_policy="evict_first"
+        ).to(FLOAT)
+        grad_out = tl.load(
+            grad_out_rows + cols * grad_out_col,
+            mask=in_cols,
+            other=0.0,
+            eviction_policy="evict_first",
+        ).to(FLOAT)
+        # score = x * scale
+        grad_score = tl.where(visible, out * (grad_out - row_sum), 0.0)
+        grad_x = grad_score * scale
+        if NEEDS_GRAD_X:
+            tl.store(
+                grad_x_rows + cols * grad_x_col,
+                narrow(grad_x, grad_x_ptr.dtype.element_ty),
+                mask=in_cols,
+                cache_modifier=".cs",
+            )
+
+
+@triton.jit
+def _scaled_masked_softmax_backward_causal_partial(
+    out_ptr,
+    grad_out_ptr,
+    partial_total_ptr,
+    ROWS,
+    ROWS_1,
+    ROWS_2,
+    T,
+    grad_out_row_0,
+    grad_out_row_1,
+    grad_out_row_2,
+    grad_out_col,
+    out_row_0,
+    out_row_1,
+    out_row_2,
+    out_col,
+    LANES: tl.constexpr,
+    VECTOR: tl.constexpr,
+    EVEN: tl.constexpr,
+    SPLITS: tl.constexpr,
+    CHUNK: tl.constexpr,
+    INT: tl.constexpr,
+    FLOAT: tl.constexpr,
+):
+    """A program reduces one chunk of a row to its partial states."""
+    split = (tl.program_id(0) % SPLITS).to(INT)
+    rows = (tl.program_id(0) // SPLITS).to(INT) + tl.arange(0, 1)[:, None]
+    stop = tl.minimum((split + 1) * CHUNK, T)
+    lane = (tl.arange(0, LANES)[:, None] * VECTOR + tl.arange(0, VECTOR)[None, :]).to(INT)
+    row_2 = rows % ROWS_2
+    row_1 = rows // ROWS_2 % ROWS_1
+    row_0 = rows // ROWS_2 // ROWS_1
+    grad_out_rows = (
+        grad_out_ptr + row_0 * grad_out_row_0 + row_1 * grad_out_row_1 + row_2 * grad_out_row_2
+    )
+    out_rows = out_ptr + row_0 * out_row_0 + row_1 * out_row_1 + row_2 * out_row_2
+
+    total = tl.full((LANES, 1), 0.0, FLOAT)
+    for start in range(split * CHUNK, stop, LANES * VECTOR):
+        cols = start + lane
+        in_cols = below(cols, stop, EVEN)
+
+        grad_out = tl.load(grad_out_rows + cols * grad_out_col, mask=in_cols, other=0.0).to(FLOAT)
+        out = tl.load(out_rows + cols * out_col, mask=in_cols, other=0.0).to(FLOAT)
+        # return softmax(score, where=visible)
+        total = total + tl.sum(grad_out * out, axis=1, keep_dims=True)
+
+    row_sum = tl.sum(total, axis=0, keep_dims=True)
+    tl.store(partial_total_ptr + rows * SPLITS + split, row_sum)
+
+
+@triton.jit
+def _scaled_masked_softmax_backward_causal_finish(
+    partial_total_ptr,
+    out_ptr,
+    grad_out_ptr,
+    grad_x_ptr,
+    ROWS,
+    ROWS_1,
+    ROWS_2,
+    T,
+    S,
+    out_row_0,
+    out_row_1,
+    out_row_2,
+    out_col,
+    grad_out_row_0,
+    grad_out_row_1,
+    grad_out_row_2,
+    grad_out_col,
+    grad_x_row_0,
+    grad_x_row_1,
+    grad_x_row_2,
+    grad_x_col,
+    scale,
+    LANES: tl.constexpr,
+    VECTOR: tl.constexpr,
+    EVEN: tl.constexpr,
+    SPLITS: tl.constexpr,
+    CHUNK: tl.constexpr,
+    BLOCK_S: tl.constexpr,
+    NEEDS_GRAD_X: tl.constexpr,
+    INT: tl.constexpr,
+    FLOAT: tl.constexpr,
+):
+    """A program joins the partial states of a row, then goes over one chunk of it."""
+    split = (tl.program_id(0) % SPLITS).to(INT)
+    rows = (tl.program_id(0) // SPLITS).to(INT) + tl.arange(0, 1)[:, None]
+    stop = tl.minimum((split + 1) * CHUNK, T)
+    lane = (tl.arange(0, LANES)[:, None] * VECTOR + tl.arange(0, VECTOR)[None, :]).to(INT)
+    row_2 = rows % ROWS_2
+    row_1 = rows // ROWS_2 % ROWS_1
+    row_0 = rows // ROWS_2 // ROWS_1
+    out_rows = out_ptr + row_0 * out_row_0 + row_1 * out_row_1 + row_2 * out_row_2
+    grad_out_rows = (
+        grad_out_ptr + row_0 * grad_out_row_0 + row_1 * grad_out_row_1 + row_2 * grad_out_row_2
+    )
+    grad_x_rows = grad_x_ptr + row_0 * grad_x_row_0 + row_1 * grad_x_row_1 + row_2 * grad_x_row_2
+
+    scale = scalar(scale, FLOAT)
+
+    splits = tl.arange(0, BLOCK_S)[:, None]
+    total = tl.load(partial_total_ptr + rows * SPLITS + splits, mask=splits < SPLITS, other=0.0)
+    row_sum = tl.sum(total, axis=0, keep_dims=True)
+
+    for start in range(split * CHUNK, stop, LANES * VECTOR):
+        cols = start + lane
+        in_cols = below(cols, stop, EVEN)
+
+        # visible = index(T) <= index(S) + size(T) - size(S) if causal else None
+        visible = cols <= (rows % S) + T - S
+        out = tl.load(out_rows + cols * out_col, mask=in_cols, other=0.0).to(FLOAT)
+        grad_out = tl.load(grad_out_rows + cols * grad_out_col, mask=in_cols, other=0.0).to(FLOAT)
+        # score = x * scale
+        grad_score = tl.where(visible, out * (grad_out - row_sum), 0.0)
+        grad_x = grad_score * scale
+        if NEEDS_GRAD_X:
+            tl.store(
+                grad_x_rows + cols * grad_x_col,
+                narrow(grad_x, grad_x_ptr.dtype.element_ty),
+                mask=in_cols,
+                cache_modifier=".cs",
+            )
 
 
 @triton.jit
@@ -1032,6 +1699,549 @@ def _scaled_masked_softmax_mask_finish(
             mask=in_cols,
             cache_modifier=".cs",
         )
+
+
+@triton.jit
+def _scaled_masked_softmax_backward_mask_stage_1_block(
+    out_ptr,
+    grad_out_ptr,
+    grad_x_ptr,
+    row_sum_ptr,
+    ROWS,
+    ROWS_1,
+    ROWS_2,
+    T,
+    out_row_0,
+    out_row_1,
+    out_row_2,
+    out_col,
+    grad_out_row_0,
+    grad_out_row_1,
+    grad_out_row_2,
+    grad_out_col,
+    grad_x_row_0,
+    grad_x_row_1,
+    grad_x_row_2,
+    grad_x_col,
+    row_sum_row_0,
+    row_sum_row_1,
+    row_sum_row_2,
+    scale,
+    BLOCK_M: tl.constexpr,
+    BLOCK_N: tl.constexpr,
+    EVEN_M: tl.constexpr,
+    EVEN_N: tl.constexpr,
+    NEEDS_GRAD_X: tl.constexpr,
+    INT: tl.constexpr,
+    FLOAT: tl.constexpr,
+):
+    """A program holds BLOCK_M whole rows in registers."""
+    rows = tl.program_id(0).to(INT) * BLOCK_M + tl.arange(0, BLOCK_M)[:, None]
+    cols = tl.arange(0, BLOCK_N)[None, :].to(INT)
+    in_cols = below(cols, T, EVEN_N)
+    in_rows = below(rows, ROWS, EVEN_M)
+    row_2 = rows % ROWS_2
+    row_1 = rows // ROWS_2 % ROWS_1
+    row_0 = rows // ROWS_2 // ROWS_1
+    out_rows = out_ptr + row_0 * out_row_0 + row_1 * out_row_1 + row_2 * out_row_2
+    grad_out_rows = (
+        grad_out_ptr + row_0 * grad_out_row_0 + row_1 * grad_out_row_1 + row_2 * grad_out_row_2
+    )
+    grad_x_rows = grad_x_ptr + row_0 * grad_x_row_0 + row_1 * grad_x_row_1 + row_2 * grad_x_row_2
+    row_sum_rows = (
+        row_sum_ptr + row_0 * row_sum_row_0 + row_1 * row_sum_row_1 + row_2 * row_sum_row_2
+    )
+
+    scale = scalar(scale, FLOAT)
+
+    out = tl.load(
+        out_rows + cols * out_col, mask=in_rows & in_cols, other=0.0, eviction_policy="evict_last"
+    ).to(FLOAT)
+    grad_out = tl.load(
+        grad_out_rows + cols * grad_out_col,
+        mask=in_rows & in_cols,
+        other=0.0,
+        eviction_policy="evict_last",
+    ).to(FLOAT)
+    # return softmax(score, where=visible)
+    row_sum = tl.sum(grad_out * out, axis=1, keep_dims=True)
+    # score = x * scale
+    grad_score = out * (grad_out - row_sum)
+    grad_x = grad_score * scale
+    if NEEDS_GRAD_X:
+        tl.store(
+            grad_x_rows + cols * grad_x_col,
+            narrow(grad_x, grad_x_ptr.dtype.element_ty),
+            mask=in_rows & in_cols,
+        )
+    tl.store(row_sum_rows, narrow(row_sum, row_sum_ptr.dtype.element_ty), mask=in_rows)
+
+
+@triton.jit
+def _scaled_masked_softmax_backward_mask_stage_1_loop(
+    out_ptr,
+    grad_out_ptr,
+    grad_x_ptr,
+    row_sum_ptr,
+    ROWS,
+    ROWS_1,
+    ROWS_2,
+    T,
+    grad_out_row_0,
+    grad_out_row_1,
+    grad_out_row_2,
+    grad_out_col,
+    out_row_0,
+    out_row_1,
+    out_row_2,
+    out_col,
+    grad_x_row_0,
+    grad_x_row_1,
+    grad_x_row_2,
+    grad_x_col,
+    row_sum_row_0,
+    row_sum_row_1,
+    row_sum_row_2,
+    scale,
+    LANES: tl.constexpr,
+    VECTOR: tl.constexpr,
+    EVEN: tl.constexpr,
+    NEEDS_GRAD_X: tl.constexpr,
+    INT: tl.constexpr,
+    FLOAT: tl.constexpr,
+):
+    """A program goes over one row twice, block by block."""
+    rows = tl.program_id(0).to(INT) + tl.arange(0, 1)[:, None]
+    lane = (tl.arange(0, LANES)[:, None] * VECTOR + tl.arange(0, VECTOR)[None, :]).to(INT)
+    row_2 = rows % ROWS_2
+    row_1 = rows // ROWS_2 % ROWS_1
+    row_0 = rows // ROWS_2 // ROWS_1
+    grad_out_rows = (
+        grad_out_ptr + row_0 * grad_out_row_0 + row_1 * grad_out_row_1 + row_2 * grad_out_row_2
+    )
+    out_rows = out_ptr + row_0 * out_row_0 + row_1 * out_row_1 + row_2 * out_row_2
+    grad_x_rows = grad_x_ptr + row_0 * grad_x_row_0 + row_1 * grad_x_row_1 + row_2 * grad_x_row_2
+    row_sum_rows = (
+        row_sum_ptr + row_0 * row_sum_row_0 + row_1 * row_sum_row_1 + row_2 * row_sum_row_2
+    )
+
+    scale = scalar(scale, FLOAT)
+
+    total = tl.full((LANES, 1), 0.0, FLOAT)
+    for start in range(0, T, LANES * VECTOR):
+        cols = start + lane
+        in_cols = below(cols, T, EVEN)
+
+        grad_out = tl.load(
+            grad_out_rows + cols * grad_out_col,
+            mask=in_cols,
+            other=0.0,
+            eviction_policy="evict_last",
+        ).to(FLOAT)
+        out = tl.load(
+            out_rows + cols * out_col, mask=in_cols, other=0.0, eviction_policy="evict_last"
+        ).to(FLOAT)
+        # return softmax(score, where=visible)
+        total = total + tl.sum(grad_out * out, axis=1, keep_dims=True)
+
+    row_sum = tl.sum(total, axis=0, keep_dims=True)
+
+    for start in range(0, T, LANES * VECTOR):
+        cols = start + lane
+        in_cols = below(cols, T, EVEN)
+
+        out = tl.load(
+            out_rows + cols * out_col, mask=in_cols, other=0.0, eviction_policy="evict_first"
+        ).to(FLOAT)
+        grad_out = tl.load(
+            grad_out_rows + cols * grad_out_col,
+            mask=in_cols,
+            other=0.0,
+            eviction_policy="evict_first",
+        ).to(FLOAT)
+        # score = x * scale
+        grad_score = out * (grad_out - row_sum)
+        grad_x = grad_score * scale
+        if NEEDS_GRAD_X:
+            tl.store(
+                grad_x_rows + cols * grad_x_col,
+                narrow(grad_x, grad_x_ptr.dtype.element_ty),
+                mask=in_cols,
+                cache_modifier=".cs",
+            )
+
+    tl.store(row_sum_rows, narrow(row_sum, row_sum_ptr.dtype.element_ty))
+
+
+@triton.jit
+def _scaled_masked_softmax_backward_mask_stage_1_partial(
+    out_ptr,
+    grad_out_ptr,
+    partial_total_ptr,
+    ROWS,
+    ROWS_1,
+    ROWS_2,
+    T,
+    grad_out_row_0,
+    grad_out_row_1,
+    grad_out_row_2,
+    grad_out_col,
+    out_row_0,
+    out_row_1,
+    out_row_2,
+    out_col,
+    LANES: tl.constexpr,
+    VECTOR: tl.constexpr,
+    EVEN: tl.constexpr,
+    SPLITS: tl.constexpr,
+    CHUNK: tl.constexpr,
+    INT: tl.constexpr,
+    FLOAT: tl.constexpr,
+):
+    """A program reduces one chunk of a row to its partial states."""
+    split = (tl.program_id(0) % SPLITS).to(INT)
+    rows = (tl.program_id(0) // SPLITS).to(INT) + tl.arange(0, 1)[:, None]
+    stop = tl.minimum((split + 1) * CHUNK, T)
+    lane = (tl.arange(0, LANES)[:, None] * VECTOR + tl.arange(0, VECTOR)[None, :]).to(INT)
+    row_2 = rows % ROWS_2
+    row_1 = rows // ROWS_2 % ROWS_1
+    row_0 = rows // ROWS_2 // ROWS_1
+    grad_out_rows = (
+        grad_out_ptr + row_0 * grad_out_row_0 + row_1 * grad_out_row_1 + row_2 * grad_out_row_2
+    )
+    out_rows = out_ptr + row_0 * out_row_0 + row_1 * out_row_1 + row_2 * out_row_2
+
+    total = tl.full((LANES, 1), 0.0, FLOAT)
+    for start in range(split * CHUNK, stop, LANES * VECTOR):
+        cols = start + lane
+        in_cols = below(cols, stop, EVEN)
+
+        grad_out = tl.load(grad_out_rows + cols * grad_out_col, mask=in_cols, other=0.0).to(FLOAT)
+        out = tl.load(out_rows + cols * out_col, mask=in_cols, other=0.0).to(FLOAT)
+        # return softmax(score, where=visible)
+        total = total + tl.sum(grad_out * out, axis=1, keep_dims=True)
+
+    row_sum = tl.sum(total, axis=0, keep_dims=True)
+    tl.store(partial_total_ptr + rows * SPLITS + split, row_sum)
+
+
+@triton.jit
+def _scaled_masked_softmax_backward_mask_stage_1_finish(
+    partial_total_ptr,
+    out_ptr,
+    grad_out_ptr,
+    grad_x_ptr,
+    row_sum_ptr,
+    ROWS,
+    ROWS_1,
+    ROWS_2,
+    T,
+    out_row_0,
+    out_row_1,
+    out_row_2,
+    out_col,
+    grad_out_row_0,
+    grad_out_row_1,
+    grad_out_row_2,
+    grad_out_col,
+    grad_x_row_0,
+    grad_x_row_1,
+    grad_x_row_2,
+    grad_x_col,
+    row_sum_row_0,
+    row_sum_row_1,
+    row_sum_row_2,
+    scale,
+    LANES: tl.constexpr,
+    VECTOR: tl.constexpr,
+    EVEN: tl.constexpr,
+    SPLITS: tl.constexpr,
+    CHUNK: tl.constexpr,
+    BLOCK_S: tl.constexpr,
+    NEEDS_GRAD_X: tl.constexpr,
+    INT: tl.constexpr,
+    FLOAT: tl.constexpr,
+):
+    """A program joins the partial states of a row, then goes over one chunk of it."""
+    split = (tl.program_id(0) % SPLITS).to(INT)
+    rows = (tl.program_id(0) // SPLITS).to(INT) + tl.arange(0, 1)[:, None]
+    stop = tl.minimum((split + 1) * CHUNK, T)
+    leads = rows * 0 + split == 0
+    lane = (tl.arange(0, LANES)[:, None] * VECTOR + tl.arange(0, VECTOR)[None, :]).to(INT)
+    row_2 = rows % ROWS_2
+    row_1 = rows // ROWS_2 % ROWS_1
+    row_0 = rows // ROWS_2 // ROWS_1
+    out_rows = out_ptr + row_0 * out_row_0 + row_1 * out_row_1 + row_2 * out_row_2
+    grad_out_rows = (
+        grad_out_ptr + row_0 * grad_out_row_0 + row_1 * grad_out_row_1 + row_2 * grad_out_row_2
+    )
+    grad_x_rows = grad_x_ptr + row_0 * grad_x_row_0 + row_1 * grad_x_row_1 + row_2 * grad_x_row_2
+    row_sum_rows = (
+        row_sum_ptr + row_0 * row_sum_row_0 + row_1 * row_sum_row_1 + row_2 * row_sum_row_2
+    )
+
+    scale = scalar(scale, FLOAT)
+
+    splits = tl.arange(0, BLOCK_S)[:, None]
+    total = tl.load(partial_total_ptr + rows * SPLITS + splits, mask=splits < SPLITS, other=0.0)
+    row_sum = tl.sum(total, axis=0, keep_dims=True)
+
+    for start in range(split * CHUNK, stop, LANES * VECTOR):
+        cols = start + lane
+        in_cols = below(cols, stop, EVEN)
+
+        out = tl.load(out_rows + cols * out_col, mask=in_cols, other=0.0).to(FLOAT)
+        grad_out = tl.load(grad_out_rows + cols * grad_out_col, mask=in_cols, other=0.0).to(FLOAT)
+        # score = x * scale
+        grad_score = out * (grad_out - row_sum)
+        grad_x = grad_score * scale
+        if NEEDS_GRAD_X:
+            tl.store(
+                grad_x_rows + cols * grad_x_col,
+                narrow(grad_x, grad_x_ptr.dtype.element_ty),
+                mask=in_cols,
+                cache_modifier=".cs",
+            )
+
+    # return softmax(score, where=visible)
+    tl.store(row_sum_rows, narrow(row_sum, row_sum_ptr.dtype.element_ty), mask=leads)
+
+
+@triton.jit
+def _scaled_masked_softmax_backward_mask_stage_2_block(
+    out_ptr,
+    grad_out_ptr,
+    row_sum_ptr,
+    grad_mask_ptr,
+    ROWS,
+    ROWS_1,
+    ROWS_2,
+    H,
+    out_row_0,
+    out_row_1,
+    out_row_2,
+    out_col,
+    grad_out_row_0,
+    grad_out_row_1,
+    grad_out_row_2,
+    grad_out_col,
+    row_sum_row_0,
+    row_sum_row_1,
+    row_sum_row_2,
+    row_sum_col,
+    grad_mask_row_0,
+    grad_mask_row_1,
+    grad_mask_row_2,
+    BLOCK_M: tl.constexpr,
+    BLOCK_N: tl.constexpr,
+    EVEN_M: tl.constexpr,
+    EVEN_N: tl.constexpr,
+    NEEDS_GRAD_MASK: tl.constexpr,
+    INT: tl.constexpr,
+    FLOAT: tl.constexpr,
+):
+    """A program holds BLOCK_M whole rows in registers."""
+    rows = tl.program_id(0).to(INT) * BLOCK_M + tl.arange(0, BLOCK_M)[:, None]
+    cols = tl.arange(0, BLOCK_N)[None, :].to(INT)
+    in_cols = below(cols, H, EVEN_N)
+    in_rows = below(rows, ROWS, EVEN_M)
+    row_2 = rows % ROWS_2
+    row_1 = rows // ROWS_2 % ROWS_1
+    row_0 = rows // ROWS_2 // ROWS_1
+    out_rows = out_ptr + row_0 * out_row_0 + row_1 * out_row_1 + row_2 * out_row_2
+    grad_out_rows = (
+        grad_out_ptr + row_0 * grad_out_row_0 + row_1 * grad_out_row_1 + row_2 * grad_out_row_2
+    )
+    row_sum_rows = (
+        row_sum_ptr + row_0 * row_sum_row_0 + row_1 * row_sum_row_1 + row_2 * row_sum_row_2
+    )
+    grad_mask_rows = (
+        grad_mask_ptr + row_0 * grad_mask_row_0 + row_1 * grad_mask_row_1 + row_2 * grad_mask_row_2
+    )
+
+    out = tl.load(
+        out_rows + cols * out_col, mask=in_rows & in_cols, other=0.0, eviction_policy="evict_last"
+    ).to(FLOAT)
+    grad_out = tl.load(
+        grad_out_rows + cols * grad_out_col,
+        mask=in_rows & in_cols,
+        other=0.0,
+        eviction_policy="evict_last",
+    ).to(FLOAT)
+    row_sum = tl.load(
+        row_sum_rows + cols * row_sum_col,
+        mask=in_rows & in_cols,
+        other=0.0,
+        eviction_policy="evict_last",
+    ).to(FLOAT)
+    # score = x * scale
+    grad_score = out * (grad_out - row_sum)
+    grad_mask = tl.sum(grad_score, axis=1, keep_dims=True)
+    if NEEDS_GRAD_MASK:
+        tl.store(grad_mask_rows, narrow(grad_mask, grad_mask_ptr.dtype.element_ty), mask=in_rows)
+
+
+@triton.jit
+def _scaled_masked_softmax_backward_mask_stage_2_loop(
+    out_ptr,
+    grad_out_ptr,
+    row_sum_ptr,
+    grad_mask_ptr,
+    ROWS,
+    ROWS_1,
+    ROWS_2,
+    H,
+    out_row_0,
+    out_row_1,
+    out_row_2,
+    out_col,
+    grad_out_row_0,
+    grad_out_row_1,
+    grad_out_row_2,
+    grad_out_col,
+    row_sum_row_0,
+    row_sum_row_1,
+    row_sum_row_2,
+    row_sum_col,
+    grad_mask_row_0,
+    grad_mask_row_1,
+    grad_mask_row_2,
+    LANES: tl.constexpr,
+    VECTOR: tl.constexpr,
+    EVEN: tl.constexpr,
+    NEEDS_GRAD_MASK: tl.constexpr,
+    INT: tl.constexpr,
+    FLOAT: tl.constexpr,
+):
+    """A program goes over one row once, block by block."""
+    rows = tl.program_id(0).to(INT) + tl.arange(0, 1)[:, None]
+    lane = (tl.arange(0, LANES)[:, None] * VECTOR + tl.arange(0, VECTOR)[None, :]).to(INT)
+    row_2 = rows % ROWS_2
+    row_1 = rows // ROWS_2 % ROWS_1
+    row_0 = rows // ROWS_2 // ROWS_1
+    out_rows = out_ptr + row_0 * out_row_0 + row_1 * out_row_1 + row_2 * out_row_2
+    grad_out_rows = (
+        grad_out_ptr + row_0 * grad_out_row_0 + row_1 * grad_out_row_1 + row_2 * grad_out_row_2
+    )
+    row_sum_rows = (
+        row_sum_ptr + row_0 * row_sum_row_0 + row_1 * row_sum_row_1 + row_2 * row_sum_row_2
+    )
+    grad_mask_rows = (
+        grad_mask_ptr + row_0 * grad_mask_row_0 + row_1 * grad_mask_row_1 + row_2 * grad_mask_row_2
+    )
+
+    total = tl.full((LANES, 1), 0.0, FLOAT)
+    for start in range(0, H, LANES * VECTOR):
+        cols = start + lane
+        in_cols = below(cols, H, EVEN)
+
+        out = tl.load(out_rows + cols * out_col, mask=in_cols, other=0.0).to(FLOAT)
+        grad_out = tl.load(grad_out_rows + cols * grad_out_col, mask=in_cols, other=0.0).to(FLOAT)
+        row_sum = tl.load(row_sum_rows + cols * row_sum_col, mask=in_cols, other=0.0).to(FLOAT)
+        # score = x * scale
+        grad_score = out * (grad_out - row_sum)
+        total = total + tl.sum(grad_score, axis=1, keep_dims=True)
+
+    grad_mask = tl.sum(total, axis=0, keep_dims=True)
+
+    if NEEDS_GRAD_MASK:
+        tl.store(grad_mask_rows, narrow(grad_mask, grad_mask_ptr.dtype.element_ty))
+
+
+@triton.jit
+def _scaled_masked_softmax_backward_mask_stage_2_partial(
+    out_ptr,
+    grad_out_ptr,
+    row_sum_ptr,
+    partial_total_ptr,
+    ROWS,
+    ROWS_1,
+    ROWS_2,
+    H,
+    out_row_0,
+    out_row_1,
+    out_row_2,
+    out_col,
+    grad_out_row_0,
+    grad_out_row_1,
+    grad_out_row_2,
+    grad_out_col,
+    row_sum_row_0,
+    row_sum_row_1,
+    row_sum_row_2,
+    row_sum_col,
+    LANES: tl.constexpr,
+    VECTOR: tl.constexpr,
+    EVEN: tl.constexpr,
+    SPLITS: tl.constexpr,
+    CHUNK: tl.constexpr,
+    INT: tl.constexpr,
+    FLOAT: tl.constexpr,
+):
+    """A program reduces one chunk of a row to its partial states."""
+    split = (tl.program_id(0) % SPLITS).to(INT)
+    rows = (tl.program_id(0) // SPLITS).to(INT) + tl.arange(0, 1)[:, None]
+    stop = tl.minimum((split + 1) * CHUNK, H)
+    lane = (tl.arange(0, LANES)[:, None] * VECTOR + tl.arange(0, VECTOR)[None, :]).to(INT)
+    row_2 = rows % ROWS_2
+    row_1 = rows // ROWS_2 % ROWS_1
+    row_0 = rows // ROWS_2 // ROWS_1
+    out_rows = out_ptr + row_0 * out_row_0 + row_1 * out_row_1 + row_2 * out_row_2
+    grad_out_rows = (
+        grad_out_ptr + row_0 * grad_out_row_0 + row_1 * grad_out_row_1 + row_2 * grad_out_row_2
+    )
+    row_sum_rows = (
+        row_sum_ptr + row_0 * row_sum_row_0 + row_1 * row_sum_row_1 + row_2 * row_sum_row_2
+    )
+
+    total = tl.full((LANES, 1), 0.0, FLOAT)
+    for start in range(split * CHUNK, stop, LANES * VECTOR):
+        cols = start + lane
+        in_cols = below(cols, stop, EVEN)
+
+        out = tl.load(out_rows + cols * out_col, mask=in_cols, other=0.0).to(FLOAT)
+        grad_out = tl.load(grad_out_rows + cols * grad_out_col, mask=in_cols, other=0.0).to(FLOAT)
+        row_sum = tl.load(row_sum_rows + cols * row_sum_col, mask=in_cols, other=0.0).to(FLOAT)
+        # score = x * scale
+        grad_score = out * (grad_out - row_sum)
+        total = total + tl.sum(grad_score, axis=1, keep_dims=True)
+
+    grad_mask = tl.sum(total, axis=0, keep_dims=True)
+    tl.store(partial_total_ptr + rows * SPLITS + split, grad_mask)
+
+
+@triton.jit
+def _scaled_masked_softmax_backward_mask_stage_2_finish(
+    partial_total_ptr,
+    grad_mask_ptr,
+    ROWS,
+    ROWS_1,
+    ROWS_2,
+    H,
+    grad_mask_row_0,
+    grad_mask_row_1,
+    grad_mask_row_2,
+    SPLITS: tl.constexpr,
+    BLOCK_S: tl.constexpr,
+    NEEDS_GRAD_MASK: tl.constexpr,
+    INT: tl.constexpr,
+    FLOAT: tl.constexpr,
+):
+    """A program joins the partial states of a row."""
+    rows = tl.program_id(0).to(INT) + tl.arange(0, 1)[:, None]
+    row_2 = rows % ROWS_2
+    row_1 = rows // ROWS_2 % ROWS_1
+    row_0 = rows // ROWS_2 // ROWS_1
+    grad_mask_rows = (
+        grad_mask_ptr + row_0 * grad_mask_row_0 + row_1 * grad_mask_row_1 + row_2 * grad_mask_row_2
+    )
+
+    splits = tl.arange(0, BLOCK_S)[:, None]
+    total = tl.load(partial_total_ptr + rows * SPLITS + splits, mask=splits < SPLITS, other=0.0)
+    grad_mask = tl.sum(total, axis=0, keep_dims=True)
+
+    if NEEDS_GRAD_MASK:
+        tl.store(grad_mask_rows, narrow(grad_mask, grad_mask_ptr.dtype.element_ty))
 
 
 @triton.jit
@@ -1353,6 +2563,570 @@ def _scaled_masked_softmax_mask_causal_finish(
         )
 
 
+@triton.jit
+def _scaled_masked_softmax_backward_mask_causal_stage_1_block(
+    out_ptr,
+    grad_out_ptr,
+    grad_x_ptr,
+    row_sum_ptr,
+    ROWS,
+    ROWS_1,
+    ROWS_2,
+    T,
+    S,
+    out_row_0,
+    out_row_1,
+    out_row_2,
+    out_col,
+    grad_out_row_0,
+    grad_out_row_1,
+    grad_out_row_2,
+    grad_out_col,
+    grad_x_row_0,
+    grad_x_row_1,
+    grad_x_row_2,
+    grad_x_col,
+    row_sum_row_0,
+    row_sum_row_1,
+    row_sum_row_2,
+    scale,
+    BLOCK_M: tl.constexpr,
+    BLOCK_N: tl.constexpr,
+    EVEN_M: tl.constexpr,
+    EVEN_N: tl.constexpr,
+    NEEDS_GRAD_X: tl.constexpr,
+    INT: tl.constexpr,
+    FLOAT: tl.constexpr,
+):
+    """A program holds BLOCK_M whole rows in registers."""
+    rows = tl.program_id(0).to(INT) * BLOCK_M + tl.arange(0, BLOCK_M)[:, None]
+    cols = tl.arange(0, BLOCK_N)[None, :].to(INT)
+    in_cols = below(cols, T, EVEN_N)
+    in_rows = below(rows, ROWS, EVEN_M)
+    row_2 = rows % ROWS_2
+    row_1 = rows // ROWS_2 % ROWS_1
+    row_0 = rows // ROWS_2 // ROWS_1
+    out_rows = out_ptr + row_0 * out_row_0 + row_1 * out_row_1 + row_2 * out_row_2
+    grad_out_rows = (
+        grad_out_ptr + row_0 * grad_out_row_0 + row_1 * grad_out_row_1 + row_2 * grad_out_row_2
+    )
+    grad_x_rows = grad_x_ptr + row_0 * grad_x_row_0 + row_1 * grad_x_row_1 + row_2 * grad_x_row_2
+    row_sum_rows = (
+        row_sum_ptr + row_0 * row_sum_row_0 + row_1 * row_sum_row_1 + row_2 * row_sum_row_2
+    )
+
+    scale = scalar(scale, FLOAT)
+
+    out = tl.load(
+        out_rows + cols * out_col, mask=in_rows & in_cols, other=0.0, eviction_policy="evict_last"
+    ).to(FLOAT)
+    grad_out = tl.load(
+        grad_out_rows + cols * grad_out_col,
+        mask=in_rows & in_cols,
+        other=0.0,
+        eviction_policy="evict_last",
+    ).to(FLOAT)
+    # visible = index(T) <= index(S) + size(T) - size(S) if causal else None
+    visible = cols <= (rows % S) + T - S
+    # return softmax(score, where=visible)
+    row_sum = tl.sum(grad_out * out, axis=1, keep_dims=True)
+    # score = x * scale
+    grad_score = tl.where(visible, out * (grad_out - row_sum), 0.0)
+    grad_x = grad_score * scale
+    if NEEDS_GRAD_X:
+        tl.store(
+            grad_x_rows + cols * grad_x_col,
+            narrow(grad_x, grad_x_ptr.dtype.element_ty),
+            mask=in_rows & in_cols,
+        )
+    tl.store(row_sum_rows, narrow(row_sum, row_sum_ptr.dtype.element_ty), mask=in_rows)
+
+
+@triton.jit
+def _scaled_masked_softmax_backward_mask_causal_stage_1_loop(
+    out_ptr,
+    grad_out_ptr,
+    grad_x_ptr,
+    row_sum_ptr,
+    ROWS,
+    ROWS_1,
+    ROWS_2,
+    T,
+    S,
+    grad_out_row_0,
+    grad_out_row_1,
+    grad_out_row_2,
+    grad_out_col,
+    out_row_0,
+    out_row_1,
+    out_row_2,
+    out_col,
+    grad_x_row_0,
+    grad_x_row_1,
+    grad_x_row_2,
+    grad_x_col,
+    row_sum_row_0,
+    row_sum_row_1,
+    row_sum_row_2,
+    scale,
+    LANES: tl.constexpr,
+    VECTOR: tl.constexpr,
+    EVEN: tl.constexpr,
+    NEEDS_GRAD_X: tl.constexpr,
+    INT: tl.constexpr,
+    FLOAT: tl.constexpr,
+):
+    """A program goes over one row twice, block by block."""
+    rows = tl.program_id(0).to(INT) + tl.arange(0, 1)[:, None]
+    lane = (tl.arange(0, LANES)[:, None] * VECTOR + tl.arange(0, VECTOR)[None, :]).to(INT)
+    row_2 = rows % ROWS_2
+    row_1 = rows // ROWS_2 % ROWS_1
+    row_0 = rows // ROWS_2 // ROWS_1
+    grad_out_rows = (
+        grad_out_ptr + row_0 * grad_out_row_0 + row_1 * grad_out_row_1 + row_2 * grad_out_row_2
+    )
+    out_rows = out_ptr + row_0 * out_row_0 + row_1 * out_row_1 + row_2 * out_row_2
+    grad_x_rows = grad_x_ptr + row_0 * grad_x_row_0 + row_1 * grad_x_row_1 + row_2 * grad_x_row_2
+    row_sum_rows = (
+        row_sum_ptr + row_0 * row_sum_row_0 + row_1 * row_sum_row_1 + row_2 * row_sum_row_2
+    )
+
+    scale = scalar(scale, FLOAT)
+
+    total = tl.full((LANES, 1), 0.0, FLOAT)
+    for start in range(0, T, LANES * VECTOR):
+        cols = start + lane
+        in_cols = below(cols, T, EVEN)
+
+        grad_out = tl.load(
+            grad_out_rows + cols * grad_out_col,
+            mask=in_cols,
+            other=0.0,
+            eviction_policy="evict_last",
+        ).to(FLOAT)
+        out = tl.load(
+            out_rows + cols * out_col, mask=in_cols, other=0.0, eviction_policy="evict_last"
+        ).to(FLOAT)
+        # return softmax(score, where=visible)
+        total = total + tl.sum(grad_out * out, axis=1, keep_dims=True)
+
+    row_sum = tl.sum(total, axis=0, keep_dims=True)
+
+    for start in range(0, T, LANES * VECTOR):
+        cols = start + lane
+        in_cols = below(cols, T, EVEN)
+
+        # visible = index(T) <= index(S) + size(T) - size(S) if causal else None
+        visible = cols <= (rows % S) + T - S
+        out = tl.load(
+            out_rows + cols * out_col, mask=in_cols, other=0.0, eviction_policy="evict_first"
+        ).to(FLOAT)
+        grad_out = tl.load(
+            grad_out_rows + cols * grad_out_col,
+            mask=in_cols,
+            other=0.0,
+            eviction_policy="evict_first",
+        ).to(FLOAT)
+        # score = x * scale
+        grad_score = tl.where(visible, out * (grad_out - row_sum), 0.0)
+        grad_x = grad_score * scale
+        if NEEDS_GRAD_X:
+            tl.store(
+                grad_x_rows + cols * grad_x_col,
+                narrow(grad_x, grad_x_ptr.dtype.element_ty),
+                mask=in_cols,
+                cache_modifier=".cs",
+            )
+
+    tl.store(row_sum_rows, narrow(row_sum, row_sum_ptr.dtype.element_ty))
+
+
+@triton.jit
+def _scaled_masked_softmax_backward_mask_causal_stage_1_partial(
+    out_ptr,
+    grad_out_ptr,
+    partial_total_ptr,
+    ROWS,
+    ROWS_1,
+    ROWS_2,
+    T,
+    grad_out_row_0,
+    grad_out_row_1,
+    grad_out_row_2,
+    grad_out_col,
+    out_row_0,
+    out_row_1,
+    out_row_2,
+    out_col,
+    LANES: tl.constexpr,
+    VECTOR: tl.constexpr,
+    EVEN: tl.constexpr,
+    SPLITS: tl.constexpr,
+    CHUNK: tl.constexpr,
+    INT: tl.constexpr,
+    FLOAT: tl.constexpr,
+):
+    """A program reduces one chunk of a row to its partial states."""
+    split = (tl.program_id(0) % SPLITS).to(INT)
+    rows = (tl.program_id(0) // SPLITS).to(INT) + tl.arange(0, 1)[:, None]
+    stop = tl.minimum((split + 1) * CHUNK, T)
+    lane = (tl.arange(0, LANES)[:, None] * VECTOR + tl.arange(0, VECTOR)[None, :]).to(INT)
+    row_2 = rows % ROWS_2
+    row_1 = rows // ROWS_2 % ROWS_1
+    row_0 = rows // ROWS_2 // ROWS_1
+    grad_out_rows = (
+        grad_out_ptr + row_0 * grad_out_row_0 + row_1 * grad_out_row_1 + row_2 * grad_out_row_2
+    )
+    out_rows = out_ptr + row_0 * out_row_0 + row_1 * out_row_1 + row_2 * out_row_2
+
+    total = tl.full((LANES, 1), 0.0, FLOAT)
+    for start in range(split * CHUNK, stop, LANES * VECTOR):
+        cols = start + lane
+        in_cols = below(cols, stop, EVEN)
+
+        grad_out = tl.load(grad_out_rows + cols * grad_out_col, mask=in_cols, other=0.0).to(FLOAT)
+        out = tl.load(out_rows + cols * out_col, mask=in_cols, other=0.0).to(FLOAT)
+        # return softmax(score, where=visible)
+        total = total + tl.sum(grad_out * out, axis=1, keep_dims=True)
+
+    row_sum = tl.sum(total, axis=0, keep_dims=True)
+    tl.store(partial_total_ptr + rows * SPLITS + split, row_sum)
+
+
+@triton.jit
+def _scaled_masked_softmax_backward_mask_causal_stage_1_finish(
+    partial_total_ptr,
+    out_ptr,
+    grad_out_ptr,
+    grad_x_ptr,
+    row_sum_ptr,
+    ROWS,
+    ROWS_1,
+    ROWS_2,
+    T,
+    S,
+    out_row_0,
+    out_row_1,
+    out_row_2,
+    out_col,
+    grad_out_row_0,
+    grad_out_row_1,
+    grad_out_row_2,
+    grad_out_col,
+    grad_x_row_0,
+    grad_x_row_1,
+    grad_x_row_2,
+    grad_x_col,
+    row_sum_row_0,
+    row_sum_row_1,
+    row_sum_row_2,
+    scale,
+    LANES: tl.constexpr,
+    VECTOR: tl.constexpr,
+    EVEN: tl.constexpr,
+    SPLITS: tl.constexpr,
+    CHUNK: tl.constexpr,
+    BLOCK_S: tl.constexpr,
+    NEEDS_GRAD_X: tl.constexpr,
+    INT: tl.constexpr,
+    FLOAT: tl.constexpr,
+):
+    """A program joins the partial states of a row, then goes over one chunk of it."""
+    split = (tl.program_id(0) % SPLITS).to(INT)
+    rows = (tl.program_id(0) // SPLITS).to(INT) + tl.arange(0, 1)[:, None]
+    stop = tl.minimum((split + 1) * CHUNK, T)
+    leads = rows * 0 + split == 0
+    lane = (tl.arange(0, LANES)[:, None] * VECTOR + tl.arange(0, VECTOR)[None, :]).to(INT)
+    row_2 = rows % ROWS_2
+    row_1 = rows // ROWS_2 % ROWS_1
+    row_0 = rows // ROWS_2 // ROWS_1
+    out_rows = out_ptr + row_0 * out_row_0 + row_1 * out_row_1 + row_2 * out_row_2
+    grad_out_rows = (
+        grad_out_ptr + row_0 * grad_out_row_0 + row_1 * grad_out_row_1 + row_2 * grad_out_row_2
+    )
+    grad_x_rows = grad_x_ptr + row_0 * grad_x_row_0 + row_1 * grad_x_row_1 + row_2 * grad_x_row_2
+    row_sum_rows = (
+        row_sum_ptr + row_0 * row_sum_row_0 + row_1 * row_sum_row_1 + row_2 * row_sum_row_2
+    )
+
+    scale = scalar(scale, FLOAT)
+
+    splits = tl.arange(0, BLOCK_S)[:, None]
+    total = tl.load(partial_total_ptr + rows * SPLITS + splits, mask=splits < SPLITS, other=0.0)
+    row_sum = tl.sum(total, axis=0, keep_dims=True)
+
+    for start in range(split * CHUNK, stop, LANES * VECTOR):
+        cols = start + lane
+        in_cols = below(cols, stop, EVEN)
+
+        # visible = index(T) <= index(S) + size(T) - size(S) if causal else None
+        visible = cols <= (rows % S) + T - S
+        out = tl.load(out_rows + cols * out_col, mask=in_cols, other=0.0).to(FLOAT)
+        grad_out = tl.load(grad_out_rows + cols * grad_out_col, mask=in_cols, other=0.0).to(FLOAT)
+        # score = x * scale
+        grad_score = tl.where(visible, out * (grad_out - row_sum), 0.0)
+        grad_x = grad_score * scale
+        if NEEDS_GRAD_X:
+            tl.store(
+                grad_x_rows + cols * grad_x_col,
+                narrow(grad_x, grad_x_ptr.dtype.element_ty),
+                mask=in_cols,
+                cache_modifier=".cs",
+            )
+
+    # return softmax(score, where=visible)
+    tl.store(row_sum_rows, narrow(row_sum, row_sum_ptr.dtype.element_ty), mask=leads)
+
+
+@triton.jit
+def _scaled_masked_softmax_backward_mask_causal_stage_2_block(
+    out_ptr,
+    grad_out_ptr,
+    row_sum_ptr,
+    grad_mask_ptr,
+    ROWS,
+    ROWS_1,
+    ROWS_2,
+    H,
+    T,
+    S,
+    out_row_0,
+    out_row_1,
+    out_row_2,
+    out_col,
+    grad_out_row_0,
+    grad_out_row_1,
+    grad_out_row_2,
+    grad_out_col,
+    row_sum_row_0,
+    row_sum_row_1,
+    row_sum_row_2,
+    row_sum_col,
+    grad_mask_row_0,
+    grad_mask_row_1,
+    grad_mask_row_2,
+    BLOCK_M: tl.constexpr,
+    BLOCK_N: tl.constexpr,
+    EVEN_M: tl.constexpr,
+    EVEN_N: tl.constexpr,
+    NEEDS_GRAD_MASK: tl.constexpr,
+    INT: tl.constexpr,
+    FLOAT: tl.constexpr,
+):
+    """A program holds BLOCK_M whole rows in registers."""
+    rows = tl.program_id(0).to(INT) * BLOCK_M + tl.arange(0, BLOCK_M)[:, None]
+    cols = tl.arange(0, BLOCK_N)[None, :].to(INT)
+    in_cols = below(cols, H, EVEN_N)
+    in_rows = below(rows, ROWS, EVEN_M)
+    row_2 = rows % ROWS_2
+    row_1 = rows // ROWS_2 % ROWS_1
+    row_0 = rows // ROWS_2 // ROWS_1
+    out_rows = out_ptr + row_0 * out_row_0 + row_1 * out_row_1 + row_2 * out_row_2
+    grad_out_rows = (
+        grad_out_ptr + row_0 * grad_out_row_0 + row_1 * grad_out_row_1 + row_2 * grad_out_row_2
+    )
+    row_sum_rows = (
+        row_sum_ptr + row_0 * row_sum_row_0 + row_1 * row_sum_row_1 + row_2 * row_sum_row_2
+    )
+    grad_mask_rows = (
+        grad_mask_ptr + row_0 * grad_mask_row_0 + row_1 * grad_mask_row_1 + row_2 * grad_mask_row_2
+    )
+
+    out = tl.load(
+        out_rows + cols * out_col, mask=in_rows & in_cols, other=0.0, eviction_policy="evict_last"
+    ).to(FLOAT)
+    grad_out = tl.load(
+        grad_out_rows + cols * grad_out_col,
+        mask=in_rows & in_cols,
+        other=0.0,
+        eviction_policy="evict_last",
+    ).to(FLOAT)
+    row_sum = tl.load(
+        row_sum_rows + cols * row_sum_col,
+        mask=in_rows & in_cols,
+        other=0.0,
+        eviction_policy="evict_last",
+    ).to(FLOAT)
+    # visible = index(T) <= index(S) + size(T) - size(S) if causal else None
+    visible = (rows % T) <= (rows // T % S) + T - S
+    # score = x * scale
+    grad_score = tl.where(visible, out * (grad_out - row_sum), 0.0)
+    grad_mask = tl.sum(tl.where(in_cols, grad_score, 0.0), axis=1, keep_dims=True)
+    if NEEDS_GRAD_MASK:
+        tl.store(grad_mask_rows, narrow(grad_mask, grad_mask_ptr.dtype.element_ty), mask=in_rows)
+
+
+@triton.jit
+def _scaled_masked_softmax_backward_mask_causal_stage_2_loop(
+    out_ptr,
+    grad_out_ptr,
+    row_sum_ptr,
+    grad_mask_ptr,
+    ROWS,
+    ROWS_1,
+    ROWS_2,
+    H,
+    T,
+    S,
+    out_row_0,
+    out_row_1,
+    out_row_2,
+    out_col,
+    grad_out_row_0,
+    grad_out_row_1,
+    grad_out_row_2,
+    grad_out_col,
+    row_sum_row_0,
+    row_sum_row_1,
+    row_sum_row_2,
+    row_sum_col,
+    grad_mask_row_0,
+    grad_mask_row_1,
+    grad_mask_row_2,
+    LANES: tl.constexpr,
+    VECTOR: tl.constexpr,
+    EVEN: tl.constexpr,
+    NEEDS_GRAD_MASK: tl.constexpr,
+    INT: tl.constexpr,
+    FLOAT: tl.constexpr,
+):
+    """A program goes over one row once, block by block."""
+    rows = tl.program_id(0).to(INT) + tl.arange(0, 1)[:, None]
+    lane = (tl.arange(0, LANES)[:, None] * VECTOR + tl.arange(0, VECTOR)[None, :]).to(INT)
+    row_2 = rows % ROWS_2
+    row_1 = rows // ROWS_2 % ROWS_1
+    row_0 = rows // ROWS_2 // ROWS_1
+    out_rows = out_ptr + row_0 * out_row_0 + row_1 * out_row_1 + row_2 * out_row_2
+    grad_out_rows = (
+        grad_out_ptr + row_0 * grad_out_row_0 + row_1 * grad_out_row_1 + row_2 * grad_out_row_2
+    )
+    row_sum_rows = (
+        row_sum_ptr + row_0 * row_sum_row_0 + row_1 * row_sum_row_1 + row_2 * row_sum_row_2
+    )
+    grad_mask_rows = (
+        grad_mask_ptr + row_0 * grad_mask_row_0 + row_1 * grad_mask_row_1 + row_2 * grad_mask_row_2
+    )
+
+    total = tl.full((LANES, 1), 0.0, FLOAT)
+    for start in range(0, H, LANES * VECTOR):
+        cols = start + lane
+        in_cols = below(cols, H, EVEN)
+
+        # visible = index(T) <= index(S) + size(T) - size(S) if causal else None
+        visible = (rows % T) <= (rows // T % S) + T - S
+        out = tl.load(out_rows + cols * out_col, mask=in_cols, other=0.0).to(FLOAT)
+        grad_out = tl.load(grad_out_rows + cols * grad_out_col, mask=in_cols, other=0.0).to(FLOAT)
+        row_sum = tl.load(row_sum_rows + cols * row_sum_col, mask=in_cols, other=0.0).to(FLOAT)
+        # score = x * scale
+        grad_score = tl.where(visible, out * (grad_out - row_sum), 0.0)
+        total = total + tl.sum(tl.where(in_cols, grad_score, 0.0), axis=1, keep_dims=True)
+
+    grad_mask = tl.sum(total, axis=0, keep_dims=True)
+
+    if NEEDS_GRAD_MASK:
+        tl.store(grad_mask_rows, narrow(grad_mask, grad_mask_ptr.dtype.element_ty))
+
+
+@triton.jit
+def _scaled_masked_softmax_backward_mask_causal_stage_2_partial(
+    out_ptr,
+    grad_out_ptr,
+    row_sum_ptr,
+    partial_total_ptr,
+    ROWS,
+    ROWS_1,
+    ROWS_2,
+    H,
+    T,
+    S,
+    out_row_0,
+    out_row_1,
+    out_row_2,
+    out_col,
+    grad_out_row_0,
+    grad_out_row_1,
+    grad_out_row_2,
+    grad_out_col,
+    row_sum_row_0,
+    row_sum_row_1,
+    row_sum_row_2,
+    row_sum_col,
+    LANES: tl.constexpr,
+    VECTOR: tl.constexpr,
+    EVEN: tl.constexpr,
+    SPLITS: tl.constexpr,
+    CHUNK: tl.constexpr,
+    INT: tl.constexpr,
+    FLOAT: tl.constexpr,
+):
+    """A program reduces one chunk of a row to its partial states."""
+    split = (tl.program_id(0) % SPLITS).to(INT)
+    rows = (tl.program_id(0) // SPLITS).to(INT) + tl.arange(0, 1)[:, None]
+    stop = tl.minimum((split + 1) * CHUNK, H)
+    lane = (tl.arange(0, LANES)[:, None] * VECTOR + tl.arange(0, VECTOR)[None, :]).to(INT)
+    row_2 = rows % ROWS_2
+    row_1 = rows // ROWS_2 % ROWS_1
+    row_0 = rows // ROWS_2 // ROWS_1
+    out_rows = out_ptr + row_0 * out_row_0 + row_1 * out_row_1 + row_2 * out_row_2
+    grad_out_rows = (
+        grad_out_ptr + row_0 * grad_out_row_0 + row_1 * grad_out_row_1 + row_2 * grad_out_row_2
+    )
+    row_sum_rows = (
+        row_sum_ptr + row_0 * row_sum_row_0 + row_1 * row_sum_row_1 + row_2 * row_sum_row_2
+    )
+
+    total = tl.full((LANES, 1), 0.0, FLOAT)
+    for start in range(split * CHUNK, stop, LANES * VECTOR):
+        cols = start + lane
+        in_cols = below(cols, stop, EVEN)
+
+        # visible = index(T) <= index(S) + size(T) - size(S) if causal else None
+        visible = (rows % T) <= (rows // T % S) + T - S
+        out = tl.load(out_rows + cols * out_col, mask=in_cols, other=0.0).to(FLOAT)
+        grad_out = tl.load(grad_out_rows + cols * grad_out_col, mask=in_cols, other=0.0).to(FLOAT)
+        row_sum = tl.load(row_sum_rows + cols * row_sum_col, mask=in_cols, other=0.0).to(FLOAT)
+        # score = x * scale
+        grad_score = tl.where(visible, out * (grad_out - row_sum), 0.0)
+        total = total + tl.sum(tl.where(in_cols, grad_score, 0.0), axis=1, keep_dims=True)
+
+    grad_mask = tl.sum(total, axis=0, keep_dims=True)
+    tl.store(partial_total_ptr + rows * SPLITS + split, grad_mask)
+
+
+@triton.jit
+def _scaled_masked_softmax_backward_mask_causal_stage_2_finish(
+    partial_total_ptr,
+    grad_mask_ptr,
+    ROWS,
+    ROWS_1,
+    ROWS_2,
+    H,
+    grad_mask_row_0,
+    grad_mask_row_1,
+    grad_mask_row_2,
+    SPLITS: tl.constexpr,
+    BLOCK_S: tl.constexpr,
+    NEEDS_GRAD_MASK: tl.constexpr,
+    INT: tl.constexpr,
+    FLOAT: tl.constexpr,
+):
+    """A program joins the partial states of a row."""
+    rows = tl.program_id(0).to(INT) + tl.arange(0, 1)[:, None]
+    row_2 = rows % ROWS_2
+    row_1 = rows // ROWS_2 % ROWS_1
+    row_0 = rows // ROWS_2 // ROWS_1
+    grad_mask_rows = (
+        grad_mask_ptr + row_0 * grad_mask_row_0 + row_1 * grad_mask_row_1 + row_2 * grad_mask_row_2
+    )
+
+    splits = tl.arange(0, BLOCK_S)[:, None]
+    total = tl.load(partial_total_ptr + rows * SPLITS + splits, mask=splits < SPLITS, other=0.0)
+    grad_mask = tl.sum(total, axis=0, keep_dims=True)
+
+    if NEEDS_GRAD_MASK:
+        tl.store(grad_mask_rows, narrow(grad_mask, grad_mask_ptr.dtype.element_ty))
+
+
 def _plan(call: Call) -> Launch:
     """Kernel, config and grid for one set of shapes, strides and dtypes."""
     rows = call.axes(("B", "H", "S"), limit=3, spare_last=True)
@@ -1503,6 +3277,157 @@ def _plan(call: Call) -> Launch:
             ),
             params=("scale",),
             constants={"LANES": config["TILE"] // vector, "VECTOR": vector, "EVEN": even},
+            config=config,
+        )
+    )
+
+
+def _plan_backward(call: Call) -> Launch:
+    """Kernel, config and grid for one set of shapes, strides and dtypes."""
+    rows = call.axes(("B", "H", "S"), limit=3, spare_last=True)
+    cols = call.axes(("T",), limit=1)
+    columns = cols.total
+    width = next_power_of_2(columns)
+
+    def block_time(config: Config) -> float:
+        work = Work(reads=2, writes=1, flops=5, joins=1, held_wide=2)
+        return block_cost(config, call.target, work, call.element_size, rows.total, width)
+
+    block = least(call, BACKWARD_BLOCK_CONFIGS, block_time)
+
+    def loop_time(config: Config) -> float:
+        work = Work(
+            reads=2, writes=1, flops=5.25, rereads=2, joins=1, passes=2, held=0.675, held_wide=1.35
+        )
+        return loop_cost(config, call.target, work, call.element_size, rows.total, columns)
+
+    loop = least(call, BACKWARD_LOOP_CONFIGS, loop_time)
+
+    def split_time(config: Config) -> float:
+        work = Work(
+            reads=2, writes=1, flops=5.25, rereads=2, joins=1, passes=2, held=0.675, held_wide=1.35
+        )
+        return split_cost(config, call.target, work, call.element_size, rows.total, columns)
+
+    split = least(call, BACKWARD_LOOP_CONFIGS, split_time)
+
+    if call.takes("split", split < min(block, loop)):
+        config = call.choose(BACKWARD_LOOP_CONFIGS, split_time)
+        splits, chunk = split_row(call.target, rows.total, columns, config["TILE"])
+        vector = max(1, 16 // call.element_size)
+        even = columns > 0 and columns % config["TILE"] == 0
+        return Launch(
+            Step(
+                _scaled_masked_softmax_backward_partial,
+                grid=(rows.total * splits,),
+                tensors=("out", "grad_out", "partial_total"),
+                integers=(
+                    rows.total,
+                    *rows.sizes[1:],
+                    cols.total,
+                    *rows.strides("grad_out"),
+                    cols.strides("grad_out")[0],
+                    *rows.strides("out"),
+                    cols.strides("out")[0],
+                ),
+                constants={
+                    "LANES": config["TILE"] // vector,
+                    "VECTOR": vector,
+                    "EVEN": even,
+                    "SPLITS": splits,
+                    "CHUNK": chunk,
+                },
+                config=config,
+            ),
+            Step(
+                _scaled_masked_softmax_backward_finish,
+                grid=(rows.total * splits,),
+                tensors=("partial_total", "out", "grad_out", "grad_x"),
+                integers=(
+                    rows.total,
+                    *rows.sizes[1:],
+                    cols.total,
+                    *rows.strides("out"),
+                    cols.strides("out")[0],
+                    *rows.strides("grad_out"),
+                    cols.strides("grad_out")[0],
+                    *rows.strides("grad_x"),
+                    cols.strides("grad_x")[0],
+                ),
+                params=("scale",),
+                constants={
+                    "LANES": config["TILE"] // vector,
+                    "VECTOR": vector,
+                    "EVEN": even,
+                    "SPLITS": splits,
+                    "CHUNK": chunk,
+                    "BLOCK_S": next_power_of_2(splits),
+                    "NEEDS_GRAD_X": call.needs("grad_x"),
+                },
+                config=config,
+            ),
+            workspaces={
+                "partial_total": ((rows.total, splits), call.float),
+            },
+        )
+
+    if call.takes("block", block <= loop):
+        config = call.choose(BACKWARD_BLOCK_CONFIGS, block_time)
+        block_m = max(1, min(config["TILE"] // width, next_power_of_2(rows.total)))
+        return Launch(
+            Step(
+                _scaled_masked_softmax_backward_block,
+                grid=(cdiv(rows.total, block_m),),
+                tensors=("out", "grad_out", "grad_x"),
+                integers=(
+                    rows.total,
+                    *rows.sizes[1:],
+                    cols.total,
+                    *rows.strides("out"),
+                    cols.strides("out")[0],
+                    *rows.strides("grad_out"),
+                    cols.strides("grad_out")[0],
+                    *rows.strides("grad_x"),
+                    cols.strides("grad_x")[0],
+                ),
+                params=("scale",),
+                constants={
+                    "BLOCK_M": block_m,
+                    "BLOCK_N": width,
+                    "EVEN_M": rows.total % block_m == 0,
+                    "EVEN_N": columns == width,
+                    "NEEDS_GRAD_X": call.needs("grad_x"),
+                },
+                config=config,
+            )
+        )
+
+    config = call.choose(BACKWARD_LOOP_CONFIGS, loop_time)
+    vector = max(1, 16 // call.element_size)
+    even = columns > 0 and columns % config["TILE"] == 0
+    return Launch(
+        Step(
+            _scaled_masked_softmax_backward_loop,
+            grid=(rows.total,),
+            tensors=("out", "grad_out", "grad_x"),
+            integers=(
+                rows.total,
+                *rows.sizes[1:],
+                cols.total,
+                *rows.strides("grad_out"),
+                cols.strides("grad_out")[0],
+                *rows.strides("out"),
+                cols.strides("out")[0],
+                *rows.strides("grad_x"),
+                cols.strides("grad_x")[0],
+            ),
+            params=("scale",),
+            constants={
+                "LANES": config["TILE"] // vector,
+                "VECTOR": vector,
+                "EVEN": even,
+                "NEEDS_GRAD_X": call.needs("grad_x"),
+            },
             config=config,
         )
     )
@@ -1662,6 +3587,160 @@ def _plan_causal(call: Call) -> Launch:
             ),
             params=("scale",),
             constants={"LANES": config["TILE"] // vector, "VECTOR": vector, "EVEN": even},
+            config=config,
+        )
+    )
+
+
+def _plan_backward_causal(call: Call) -> Launch:
+    """Kernel, config and grid for one set of shapes, strides and dtypes."""
+    rows = call.axes(("B", "H", "S"), limit=3, spare_last=True)
+    cols = call.axes(("T",), limit=1)
+    columns = cols.total
+    width = next_power_of_2(columns)
+
+    def block_time(config: Config) -> float:
+        work = Work(reads=2, writes=1, flops=7, joins=1, held_wide=2)
+        return block_cost(config, call.target, work, call.element_size, rows.total, width)
+
+    block = least(call, BACKWARD_BLOCK_CONFIGS, block_time)
+
+    def loop_time(config: Config) -> float:
+        work = Work(
+            reads=2, writes=1, flops=7.25, rereads=2, joins=1, passes=2, held=0.675, held_wide=1.35
+        )
+        return loop_cost(config, call.target, work, call.element_size, rows.total, columns)
+
+    loop = least(call, BACKWARD_LOOP_CONFIGS, loop_time)
+
+    def split_time(config: Config) -> float:
+        work = Work(
+            reads=2, writes=1, flops=7.25, rereads=2, joins=1, passes=2, held=0.675, held_wide=1.35
+        )
+        return split_cost(config, call.target, work, call.element_size, rows.total, columns)
+
+    split = least(call, BACKWARD_LOOP_CONFIGS, split_time)
+
+    if call.takes("split", split < min(block, loop)):
+        config = call.choose(BACKWARD_LOOP_CONFIGS, split_time)
+        splits, chunk = split_row(call.target, rows.total, columns, config["TILE"])
+        vector = max(1, 16 // call.element_size)
+        even = columns > 0 and columns % config["TILE"] == 0
+        return Launch(
+            Step(
+                _scaled_masked_softmax_backward_causal_partial,
+                grid=(rows.total * splits,),
+                tensors=("out", "grad_out", "partial_total"),
+                integers=(
+                    rows.total,
+                    *rows.sizes[1:],
+                    cols.total,
+                    *rows.strides("grad_out"),
+                    cols.strides("grad_out")[0],
+                    *rows.strides("out"),
+                    cols.strides("out")[0],
+                ),
+                constants={
+                    "LANES": config["TILE"] // vector,
+                    "VECTOR": vector,
+                    "EVEN": even,
+                    "SPLITS": splits,
+                    "CHUNK": chunk,
+                },
+                config=config,
+            ),
+            Step(
+                _scaled_masked_softmax_backward_causal_finish,
+                grid=(rows.total * splits,),
+                tensors=("partial_total", "out", "grad_out", "grad_x"),
+                integers=(
+                    rows.total,
+                    *rows.sizes[1:],
+                    cols.total,
+                    call.sizes["S"],
+                    *rows.strides("out"),
+                    cols.strides("out")[0],
+                    *rows.strides("grad_out"),
+                    cols.strides("grad_out")[0],
+                    *rows.strides("grad_x"),
+                    cols.strides("grad_x")[0],
+                ),
+                params=("scale",),
+                constants={
+                    "LANES": config["TILE"] // vector,
+                    "VECTOR": vector,
+                    "EVEN": even,
+                    "SPLITS": splits,
+                    "CHUNK": chunk,
+                    "BLOCK_S": next_power_of_2(splits),
+                    "NEEDS_GRAD_X": call.needs("grad_x"),
+                },
+                config=config,
+            ),
+            workspaces={
+                "partial_total": ((rows.total, splits), call.float),
+            },
+        )
+
+    if call.takes("block", block <= loop):
+        config = call.choose(BACKWARD_BLOCK_CONFIGS, block_time)
+        block_m = max(1, min(config["TILE"] // width, next_power_of_2(rows.total)))
+        return Launch(
+            Step(
+                _scaled_masked_softmax_backward_causal_block,
+                grid=(cdiv(rows.total, block_m),),
+                tensors=("out", "grad_out", "grad_x"),
+                integers=(
+                    rows.total,
+                    *rows.sizes[1:],
+                    cols.total,
+                    call.sizes["S"],
+                    *rows.strides("out"),
+                    cols.strides("out")[0],
+                    *rows.strides("grad_out"),
+                    cols.strides("grad_out")[0],
+                    *rows.strides("grad_x"),
+                    cols.strides("grad_x")[0],
+                ),
+                params=("scale",),
+                constants={
+                    "BLOCK_M": block_m,
+                    "BLOCK_N": width,
+                    "EVEN_M": rows.total % block_m == 0,
+                    "EVEN_N": columns == width,
+                    "NEEDS_GRAD_X": call.needs("grad_x"),
+                },
+                config=config,
+            )
+        )
+
+    config = call.choose(BACKWARD_LOOP_CONFIGS, loop_time)
+    vector = max(1, 16 // call.element_size)
+    even = columns > 0 and columns % config["TILE"] == 0
+    return Launch(
+        Step(
+            _scaled_masked_softmax_backward_causal_loop,
+            grid=(rows.total,),
+            tensors=("out", "grad_out", "grad_x"),
+            integers=(
+                rows.total,
+                *rows.sizes[1:],
+                cols.total,
+                call.sizes["S"],
+                *rows.strides("grad_out"),
+                cols.strides("grad_out")[0],
+                *rows.strides("out"),
+                cols.strides("out")[0],
+                *rows.strides("grad_x"),
+                cols.strides("grad_x")[0],
+            ),
+            params=("scale",),
+            constants={
+                "LANES": config["TILE"] // vector,
+                "VECTOR": vector,
+                "EVEN": even,
+                "NEEDS_GRAD_X": call.needs("grad_x"),
+            },
             config=config,
         )
     )
@@ -1827,6 +3906,304 @@ def _plan_mask(call: Call) -> Launch:
             constants={"LANES": config["TILE"] // vector, "VECTOR": vector, "EVEN": even},
             config=config,
         )
+    )
+
+
+def _plan_backward_mask_stage_1(call: Call) -> Launch:
+    """Kernel, config and grid for one set of shapes, strides and dtypes."""
+    call = call.among("out", "grad_out", "grad_x", "row_sum")
+    rows = call.axes(("B", "H", "S"), limit=3, spare_last=True)
+    cols = call.axes(("T",), limit=1)
+    columns = cols.total
+    width = next_power_of_2(columns)
+
+    def block_time(config: Config) -> float:
+        work = Work(reads=2, writes=1, flops=5, joins=1, held_wide=2)
+        return block_cost(config, call.target, work, call.element_size, rows.total, width)
+
+    block = least(call, BACKWARD_BLOCK_CONFIGS, block_time)
+
+    def loop_time(config: Config) -> float:
+        work = Work(
+            reads=2, writes=1, flops=5.25, rereads=2, joins=1, passes=2, held=0.675, held_wide=1.35
+        )
+        return loop_cost(config, call.target, work, call.element_size, rows.total, columns)
+
+    loop = least(call, BACKWARD_LOOP_CONFIGS, loop_time)
+
+    def split_time(config: Config) -> float:
+        work = Work(
+            reads=2, writes=1, flops=5.25, rereads=2, joins=1, passes=2, held=0.675, held_wide=1.35
+        )
+        return split_cost(config, call.target, work, call.element_size, rows.total, columns)
+
+    split = least(call, BACKWARD_LOOP_CONFIGS, split_time)
+
+    if call.takes("split", split < min(block, loop)):
+        config = call.choose(BACKWARD_LOOP_CONFIGS, split_time)
+        splits, chunk = split_row(call.target, rows.total, columns, config["TILE"])
+        vector = max(1, 16 // call.element_size)
+        even = columns > 0 and columns % config["TILE"] == 0
+        return Launch(
+            Step(
+                _scaled_masked_softmax_backward_mask_stage_1_partial,
+                grid=(rows.total * splits,),
+                tensors=("out", "grad_out", "partial_total"),
+                integers=(
+                    rows.total,
+                    *rows.sizes[1:],
+                    cols.total,
+                    *rows.strides("grad_out"),
+                    cols.strides("grad_out")[0],
+                    *rows.strides("out"),
+                    cols.strides("out")[0],
+                ),
+                constants={
+                    "LANES": config["TILE"] // vector,
+                    "VECTOR": vector,
+                    "EVEN": even,
+                    "SPLITS": splits,
+                    "CHUNK": chunk,
+                },
+                config=config,
+            ),
+            Step(
+                _scaled_masked_softmax_backward_mask_stage_1_finish,
+                grid=(rows.total * splits,),
+                tensors=("partial_total", "out", "grad_out", "grad_x", "row_sum"),
+                integers=(
+                    rows.total,
+                    *rows.sizes[1:],
+                    cols.total,
+                    *rows.strides("out"),
+                    cols.strides("out")[0],
+                    *rows.strides("grad_out"),
+                    cols.strides("grad_out")[0],
+                    *rows.strides("grad_x"),
+                    cols.strides("grad_x")[0],
+                    *rows.strides("row_sum"),
+                ),
+                params=("scale",),
+                constants={
+                    "LANES": config["TILE"] // vector,
+                    "VECTOR": vector,
+                    "EVEN": even,
+                    "SPLITS": splits,
+                    "CHUNK": chunk,
+                    "BLOCK_S": next_power_of_2(splits),
+                    "NEEDS_GRAD_X": call.needs("grad_x"),
+                },
+                config=config,
+            ),
+            workspaces={
+                "partial_total": ((rows.total, splits), call.float),
+            },
+        )
+
+    if call.takes("block", block <= loop):
+        config = call.choose(BACKWARD_BLOCK_CONFIGS, block_time)
+        block_m = max(1, min(config["TILE"] // width, next_power_of_2(rows.total)))
+        return Launch(
+            Step(
+                _scaled_masked_softmax_backward_mask_stage_1_block,
+                grid=(cdiv(rows.total, block_m),),
+                tensors=("out", "grad_out", "grad_x", "row_sum"),
+                integers=(
+                    rows.total,
+                    *rows.sizes[1:],
+                    cols.total,
+                    *rows.strides("out"),
+                    cols.strides("out")[0],
+                    *rows.strides("grad_out"),
+                    cols.strides("grad_out")[0],
+                    *rows.strides("grad_x"),
+                    cols.strides("grad_x")[0],
+                    *rows.strides("row_sum"),
+                ),
+                params=("scale",),
+                constants={
+                    "BLOCK_M": block_m,
+                    "BLOCK_N": width,
+                    "EVEN_M": rows.total % block_m == 0,
+                    "EVEN_N": columns == width,
+                    "NEEDS_GRAD_X": call.needs("grad_x"),
+                },
+                config=config,
+            )
+        )
+
+    config = call.choose(BACKWARD_LOOP_CONFIGS, loop_time)
+    vector = max(1, 16 // call.element_size)
+    even = columns > 0 and columns % config["TILE"] == 0
+    return Launch(
+        Step(
+            _scaled_masked_softmax_backward_mask_stage_1_loop,
+            grid=(rows.total,),
+            tensors=("out", "grad_out", "grad_x", "row_sum"),
+            integers=(
+                rows.total,
+                *rows.sizes[1:],
+                cols.total,
+                *rows.strides("grad_out"),
+                cols.strides("grad_out")[0],
+                *rows.strides("out"),
+                cols.strides("out")[0],
+                *rows.strides("grad_x"),
+                cols.strides("grad_x")[0],
+                *rows.strides("row_sum"),
+            ),
+            params=("scale",),
+            constants={
+                "LANES": config["TILE"] // vector,
+                "VECTOR": vector,
+                "EVEN": even,
+                "NEEDS_GRAD_X": call.needs("grad_x"),
+            },
+            config=config,
+        )
+    )
+
+
+def _plan_backward_mask_stage_2(call: Call) -> Launch:
+    """Kernel, config and grid for one set of shapes, strides and dtypes."""
+    call = call.among("mask", "out", "grad_out", "row_sum", "grad_mask")
+    rows = call.axes(("B", "S", "T"), limit=3, spare_last=True)
+    cols = call.axes(("H",), limit=1)
+    columns = cols.total
+    width = next_power_of_2(columns)
+
+    def block_time(config: Config) -> float:
+        work = Work(reads=4, writes=0, flops=3, joins=1, held=1.5, held_wide=3)
+        return block_cost(config, call.target, work, call.element_size, rows.total, width)
+
+    block = least(call, BACKWARD_BLOCK_CONFIGS, block_time)
+
+    def loop_time(config: Config) -> float:
+        work = Work(reads=4, writes=0, flops=3.25, joins=1, held=0.975, held_wide=1.95)
+        return loop_cost(config, call.target, work, call.element_size, rows.total, columns)
+
+    loop = least(call, BACKWARD_LOOP_CONFIGS, loop_time)
+
+    def split_time(config: Config) -> float:
+        work = Work(reads=4, writes=0, flops=3.25, joins=2, held=0.975, held_wide=1.95)
+        return split_cost(config, call.target, work, call.element_size, rows.total, columns)
+
+    split = least(call, BACKWARD_LOOP_CONFIGS, split_time)
+
+    if call.takes("split", split < min(block, loop)):
+        config = call.choose(BACKWARD_LOOP_CONFIGS, split_time)
+        splits, chunk = split_row(call.target, rows.total, columns, config["TILE"])
+        vector = max(1, 16 // call.element_size)
+        even = columns > 0 and columns % config["TILE"] == 0
+        return Launch(
+            Step(
+                _scaled_masked_softmax_backward_mask_stage_2_partial,
+                grid=(rows.total * splits,),
+                tensors=("out", "grad_out", "row_sum", "partial_total"),
+                integers=(
+                    rows.total,
+                    *rows.sizes[1:],
+                    cols.total,
+                    *rows.strides("out"),
+                    cols.strides("out")[0],
+                    *rows.strides("grad_out"),
+                    cols.strides("grad_out")[0],
+                    *rows.strides("row_sum"),
+                    cols.strides("row_sum")[0],
+                ),
+                constants={
+                    "LANES": config["TILE"] // vector,
+                    "VECTOR": vector,
+                    "EVEN": even,
+                    "SPLITS": splits,
+                    "CHUNK": chunk,
+                },
+                config=config,
+            ),
+            Step(
+                _scaled_masked_softmax_backward_mask_stage_2_finish,
+                grid=(rows.total,),
+                tensors=("partial_total", "grad_mask"),
+                integers=(rows.total, *rows.sizes[1:], cols.total, *rows.strides("grad_mask")),
+                constants={
+                    "SPLITS": splits,
+                    "BLOCK_S": next_power_of_2(splits),
+                    "NEEDS_GRAD_MASK": call.needs("grad_mask"),
+                },
+                config=config,
+            ),
+            workspaces={
+                "partial_total": ((rows.total, splits), call.float),
+            },
+        )
+
+    if call.takes("block", block <= loop):
+        config = call.choose(BACKWARD_BLOCK_CONFIGS, block_time)
+        block_m = max(1, min(config["TILE"] // width, next_power_of_2(rows.total)))
+        return Launch(
+            Step(
+                _scaled_masked_softmax_backward_mask_stage_2_block,
+                grid=(cdiv(rows.total, block_m),),
+                tensors=("out", "grad_out", "row_sum", "grad_mask"),
+                integers=(
+                    rows.total,
+                    *rows.sizes[1:],
+                    cols.total,
+                    *rows.strides("out"),
+                    cols.strides("out")[0],
+                    *rows.strides("grad_out"),
+                    cols.strides("grad_out")[0],
+                    *rows.strides("row_sum"),
+                    cols.strides("row_sum")[0],
+                    *rows.strides("grad_mask"),
+                ),
+                constants={
+                    "BLOCK_M": block_m,
+                    "BLOCK_N": width,
+                    "EVEN_M": rows.total % block_m == 0,
+                    "EVEN_N": columns == width,
+                    "NEEDS_GRAD_MASK": call.needs("grad_mask"),
+                },
+                config=config,
+            )
+        )
+
+    config = call.choose(BACKWARD_LOOP_CONFIGS, loop_time)
+    vector = max(1, 16 // call.element_size)
+    even = columns > 0 and columns % config["TILE"] == 0
+    return Launch(
+        Step(
+            _scaled_masked_softmax_backward_mask_stage_2_loop,
+            grid=(rows.total,),
+            tensors=("out", "grad_out", "row_sum", "grad_mask"),
+            integers=(
+                rows.total,
+                *rows.sizes[1:],
+                cols.total,
+                *rows.strides("out"),
+                cols.strides("out")[0],
+                *rows.strides("grad_out"),
+                cols.strides("grad_out")[0],
+                *rows.strides("row_sum"),
+                cols.strides("row_sum")[0],
+                *rows.strides("grad_mask"),
+            ),
+            constants={
+                "LANES": config["TILE"] // vector,
+                "VECTOR": vector,
+                "EVEN": even,
+                "NEEDS_GRAD_MASK": call.needs("grad_mask"),
+            },
+            config=config,
+        )
+    )
+
+
+def _plan_backward_mask(call: Call) -> Launch:
+    """Stage after stage; row_sum in memory between them."""
+    return in_stages(
+        _plan_backward_mask_stage_1(call) if call.needs("grad_x", "row_sum") else None,
+        _plan_backward_mask_stage_2(call) if call.needs("grad_mask") else None,
     )
 
 
@@ -1997,6 +4374,313 @@ def _plan_mask_causal(call: Call) -> Launch:
     )
 
 
+def _plan_backward_mask_causal_stage_1(call: Call) -> Launch:
+    """Kernel, config and grid for one set of shapes, strides and dtypes."""
+    call = call.among("out", "grad_out", "grad_x", "row_sum")
+    rows = call.axes(("B", "H", "S"), limit=3, spare_last=True)
+    cols = call.axes(("T",), limit=1)
+    columns = cols.total
+    width = next_power_of_2(columns)
+
+    def block_time(config: Config) -> float:
+        work = Work(reads=2, writes=1, flops=7, joins=1, held_wide=2)
+        return block_cost(config, call.target, work, call.element_size, rows.total, width)
+
+    block = least(call, BACKWARD_BLOCK_CONFIGS, block_time)
+
+    def loop_time(config: Config) -> float:
+        work = Work(
+            reads=2, writes=1, flops=7.25, rereads=2, joins=1, passes=2, held=0.675, held_wide=1.35
+        )
+        return loop_cost(config, call.target, work, call.element_size, rows.total, columns)
+
+    loop = least(call, BACKWARD_LOOP_CONFIGS, loop_time)
+
+    def split_time(config: Config) -> float:
+        work = Work(
+            reads=2, writes=1, flops=7.25, rereads=2, joins=1, passes=2, held=0.675, held_wide=1.35
+        )
+        return split_cost(config, call.target, work, call.element_size, rows.total, columns)
+
+    split = least(call, BACKWARD_LOOP_CONFIGS, split_time)
+
+    if call.takes("split", split < min(block, loop)):
+        config = call.choose(BACKWARD_LOOP_CONFIGS, split_time)
+        splits, chunk = split_row(call.target, rows.total, columns, config["TILE"])
+        vector = max(1, 16 // call.element_size)
+        even = columns > 0 and columns % config["TILE"] == 0
+        return Launch(
+            Step(
+                _scaled_masked_softmax_backward_mask_causal_stage_1_partial,
+                grid=(rows.total * splits,),
+                tensors=("out", "grad_out", "partial_total"),
+                integers=(
+                    rows.total,
+                    *rows.sizes[1:],
+                    cols.total,
+                    *rows.strides("grad_out"),
+                    cols.strides("grad_out")[0],
+                    *rows.strides("out"),
+                    cols.strides("out")[0],
+                ),
+                constants={
+                    "LANES": config["TILE"] // vector,
+                    "VECTOR": vector,
+                    "EVEN": even,
+                    "SPLITS": splits,
+                    "CHUNK": chunk,
+                },
+                config=config,
+            ),
+            Step(
+                _scaled_masked_softmax_backward_mask_causal_stage_1_finish,
+                grid=(rows.total * splits,),
+                tensors=("partial_total", "out", "grad_out", "grad_x", "row_sum"),
+                integers=(
+                    rows.total,
+                    *rows.sizes[1:],
+                    cols.total,
+                    call.sizes["S"],
+                    *rows.strides("out"),
+                    cols.strides("out")[0],
+                    *rows.strides("grad_out"),
+                    cols.strides("grad_out")[0],
+                    *rows.strides("grad_x"),
+                    cols.strides("grad_x")[0],
+                    *rows.strides("row_sum"),
+                ),
+                params=("scale",),
+                constants={
+                    "LANES": config["TILE"] // vector,
+                    "VECTOR": vector,
+                    "EVEN": even,
+                    "SPLITS": splits,
+                    "CHUNK": chunk,
+                    "BLOCK_S": next_power_of_2(splits),
+                    "NEEDS_GRAD_X": call.needs("grad_x"),
+                },
+                config=config,
+            ),
+            workspaces={
+                "partial_total": ((rows.total, splits), call.float),
+            },
+        )
+
+    if call.takes("block", block <= loop):
+        config = call.choose(BACKWARD_BLOCK_CONFIGS, block_time)
+        block_m = max(1, min(config["TILE"] // width, next_power_of_2(rows.total)))
+        return Launch(
+            Step(
+                _scaled_masked_softmax_backward_mask_causal_stage_1_block,
+                grid=(cdiv(rows.total, block_m),),
+                tensors=("out", "grad_out", "grad_x", "row_sum"),
+                integers=(
+                    rows.total,
+                    *rows.sizes[1:],
+                    cols.total,
+                    call.sizes["S"],
+                    *rows.strides("out"),
+                    cols.strides("out")[0],
+                    *rows.strides("grad_out"),
+                    cols.strides("grad_out")[0],
+                    *rows.strides("grad_x"),
+                    cols.strides("grad_x")[0],
+                    *rows.strides("row_sum"),
+                ),
+                params=("scale",),
+                constants={
+                    "BLOCK_M": block_m,
+                    "BLOCK_N": width,
+                    "EVEN_M": rows.total % block_m == 0,
+                    "EVEN_N": columns == width,
+                    "NEEDS_GRAD_X": call.needs("grad_x"),
+                },
+                config=config,
+            )
+        )
+
+    config = call.choose(BACKWARD_LOOP_CONFIGS, loop_time)
+    vector = max(1, 16 // call.element_size)
+    even = columns > 0 and columns % config["TILE"] == 0
+    return Launch(
+        Step(
+            _scaled_masked_softmax_backward_mask_causal_stage_1_loop,
+            grid=(rows.total,),
+            tensors=("out", "grad_out", "grad_x", "row_sum"),
+            integers=(
+                rows.total,
+                *rows.sizes[1:],
+                cols.total,
+                call.sizes["S"],
+                *rows.strides("grad_out"),
+                cols.strides("grad_out")[0],
+                *rows.strides("out"),
+                cols.strides("out")[0],
+                *rows.strides("grad_x"),
+                cols.strides("grad_x")[0],
+                *rows.strides("row_sum"),
+            ),
+            params=("scale",),
+            constants={
+                "LANES": config["TILE"] // vector,
+                "VECTOR": vector,
+                "EVEN": even,
+                "NEEDS_GRAD_X": call.needs("grad_x"),
+            },
+            config=config,
+        )
+    )
+
+
+def _plan_backward_mask_causal_stage_2(call: Call) -> Launch:
+    """Kernel, config and grid for one set of shapes, strides and dtypes."""
+    call = call.among("mask", "out", "grad_out", "row_sum", "grad_mask")
+    rows = call.axes(("B", "S", "T"), limit=3, spare_last=True)
+    cols = call.axes(("H",), limit=1)
+    columns = cols.total
+    width = next_power_of_2(columns)
+
+    def block_time(config: Config) -> float:
+        work = Work(reads=4, writes=0, flops=4, joins=1, held=1.5, held_wide=3)
+        return block_cost(config, call.target, work, call.element_size, rows.total, width)
+
+    block = least(call, BACKWARD_BLOCK_CONFIGS, block_time)
+
+    def loop_time(config: Config) -> float:
+        work = Work(reads=4, writes=0, flops=4.25, joins=1, held=0.975, held_wide=1.95)
+        return loop_cost(config, call.target, work, call.element_size, rows.total, columns)
+
+    loop = least(call, BACKWARD_LOOP_CONFIGS, loop_time)
+
+    def split_time(config: Config) -> float:
+        work = Work(reads=4, writes=0, flops=4.25, joins=2, held=0.975, held_wide=1.95)
+        return split_cost(config, call.target, work, call.element_size, rows.total, columns)
+
+    split = least(call, BACKWARD_LOOP_CONFIGS, split_time)
+
+    if call.takes("split", split < min(block, loop)):
+        config = call.choose(BACKWARD_LOOP_CONFIGS, split_time)
+        splits, chunk = split_row(call.target, rows.total, columns, config["TILE"])
+        vector = max(1, 16 // call.element_size)
+        even = columns > 0 and columns % config["TILE"] == 0
+        return Launch(
+            Step(
+                _scaled_masked_softmax_backward_mask_causal_stage_2_partial,
+                grid=(rows.total * splits,),
+                tensors=("out", "grad_out", "row_sum", "partial_total"),
+                integers=(
+                    rows.total,
+                    *rows.sizes[1:],
+                    cols.total,
+                    call.sizes["T"],
+                    call.sizes["S"],
+                    *rows.strides("out"),
+                    cols.strides("out")[0],
+                    *rows.strides("grad_out"),
+                    cols.strides("grad_out")[0],
+                    *rows.strides("row_sum"),
+                    cols.strides("row_sum")[0],
+                ),
+                constants={
+                    "LANES": config["TILE"] // vector,
+                    "VECTOR": vector,
+                    "EVEN": even,
+                    "SPLITS": splits,
+                    "CHUNK": chunk,
+                },
+                config=config,
+            ),
+            Step(
+                _scaled_masked_softmax_backward_mask_causal_stage_2_finish,
+                grid=(rows.total,),
+                tensors=("partial_total", "grad_mask"),
+                integers=(rows.total, *rows.sizes[1:], cols.total, *rows.strides("grad_mask")),
+                constants={
+                    "SPLITS": splits,
+                    "BLOCK_S": next_power_of_2(splits),
+                    "NEEDS_GRAD_MASK": call.needs("grad_mask"),
+                },
+                config=config,
+            ),
+            workspaces={
+                "partial_total": ((rows.total, splits), call.float),
+            },
+        )
+
+    if call.takes("block", block <= loop):
+        config = call.choose(BACKWARD_BLOCK_CONFIGS, block_time)
+        block_m = max(1, min(config["TILE"] // width, next_power_of_2(rows.total)))
+        return Launch(
+            Step(
+                _scaled_masked_softmax_backward_mask_causal_stage_2_block,
+                grid=(cdiv(rows.total, block_m),),
+                tensors=("out", "grad_out", "row_sum", "grad_mask"),
+                integers=(
+                    rows.total,
+                    *rows.sizes[1:],
+                    cols.total,
+                    call.sizes["T"],
+                    call.sizes["S"],
+                    *rows.strides("out"),
+                    cols.strides("out")[0],
+                    *rows.strides("grad_out"),
+                    cols.strides("grad_out")[0],
+                    *rows.strides("row_sum"),
+                    cols.strides("row_sum")[0],
+                    *rows.strides("grad_mask"),
+                ),
+                constants={
+                    "BLOCK_M": block_m,
+                    "BLOCK_N": width,
+                    "EVEN_M": rows.total % block_m == 0,
+                    "EVEN_N": columns == width,
+                    "NEEDS_GRAD_MASK": call.needs("grad_mask"),
+                },
+                config=config,
+            )
+        )
+
+    config = call.choose(BACKWARD_LOOP_CONFIGS, loop_time)
+    vector = max(1, 16 // call.element_size)
+    even = columns > 0 and columns % config["TILE"] == 0
+    return Launch(
+        Step(
+            _scaled_masked_softmax_backward_mask_causal_stage_2_loop,
+            grid=(rows.total,),
+            tensors=("out", "grad_out", "row_sum", "grad_mask"),
+            integers=(
+                rows.total,
+                *rows.sizes[1:],
+                cols.total,
+                call.sizes["T"],
+                call.sizes["S"],
+                *rows.strides("out"),
+                cols.strides("out")[0],
+                *rows.strides("grad_out"),
+                cols.strides("grad_out")[0],
+                *rows.strides("row_sum"),
+                cols.strides("row_sum")[0],
+                *rows.strides("grad_mask"),
+            ),
+            constants={
+                "LANES": config["TILE"] // vector,
+                "VECTOR": vector,
+                "EVEN": even,
+                "NEEDS_GRAD_MASK": call.needs("grad_mask"),
+            },
+            config=config,
+        )
+    )
+
+
+def _plan_backward_mask_causal(call: Call) -> Launch:
+    """Stage after stage; row_sum in memory between them."""
+    return in_stages(
+        _plan_backward_mask_causal_stage_1(call) if call.needs("grad_x", "row_sum") else None,
+        _plan_backward_mask_causal_stage_2(call) if call.needs("grad_mask") else None,
+    )
+
+
 def reference(x, mask, scale, causal, *, compute):
     """Softmax of scaled attention scores, under an additive mask that the heads share.
 
@@ -2007,6 +4691,16 @@ def reference(x, mask, scale, causal, *, compute):
     # score = x * scale
     score = x * scale
     return torch.softmax(score, -1)
+
+
+def reference_backward(mask, out, grad_out, scale, causal, *, compute):
+    """The gradient of `reference`, as the kernels compute it."""
+    out = widen(out, compute)
+    grad_out = widen(grad_out, compute)
+    # score = x * scale
+    grad_score = out * (grad_out - (grad_out * out).sum(-1)[:, :, :, None])
+    grad_x = grad_score * scale
+    return grad_x
 
 
 def reference_causal(x, mask, scale, causal, *, compute):
@@ -2033,6 +4727,24 @@ def reference_causal(x, mask, scale, causal, *, compute):
     )
 
 
+def reference_backward_causal(mask, out, grad_out, scale, causal, *, compute):
+    """The gradient of `reference_causal`, as the kernels compute it."""
+    T = out.shape[3]
+    S = out.shape[2]
+    out = widen(out, compute)
+    grad_out = widen(grad_out, compute)
+    # visible = index(T) <= index(S) + size(T) - size(S) if causal else None
+    visible = (
+        torch.arange(T, device=out.device) <= (torch.arange(S, device=out.device) + T - S)[:, None]
+    )
+    # score = x * scale
+    grad_score = torch.where(
+        visible, out * (grad_out - (grad_out * out).sum(-1)[:, :, :, None]), 0.0
+    )
+    grad_x = grad_score * scale
+    return grad_x
+
+
 def reference_mask(x, mask, scale, causal, *, compute):
     """Softmax of scaled attention scores, under an additive mask that the heads share.
 
@@ -2046,6 +4758,17 @@ def reference_mask(x, mask, scale, causal, *, compute):
     # score = score + mask
     score_2 = score + mask[:, None, :, :]
     return torch.softmax(score_2, -1)
+
+
+def reference_backward_mask(mask, out, grad_out, scale, causal, *, compute):
+    """The gradient of `reference_mask`, as the kernels compute it."""
+    out = widen(out, compute)
+    grad_out = widen(grad_out, compute)
+    # score = x * scale
+    grad_score = out * (grad_out - (grad_out * out).sum(-1)[:, :, :, None])
+    grad_x = grad_score * scale
+    grad_mask = grad_score.sum(1)
+    return grad_x, grad_mask
 
 
 def reference_mask_causal(x, mask, scale, causal, *, compute):
@@ -2075,6 +4798,57 @@ def reference_mask_causal(x, mask, scale, causal, *, compute):
     )
 
 
+def reference_backward_mask_causal(mask, out, grad_out, scale, causal, *, compute):
+    """The gradient of `reference_mask_causal`, as the kernels compute it."""
+    T = mask.shape[2]
+    S = mask.shape[1]
+    out = widen(out, compute)
+    grad_out = widen(grad_out, compute)
+    # visible = index(T) <= index(S) + size(T) - size(S) if causal else None
+    visible = (
+        torch.arange(T, device=mask.device)
+        <= (torch.arange(S, device=mask.device) + T - S)[:, None]
+    )
+    # score = x * scale
+    grad_score = torch.where(
+        visible, out * (grad_out - (grad_out * out).sum(-1)[:, :, :, None]), 0.0
+    )
+    grad_x = grad_score * scale
+    grad_mask = grad_score.sum(1)
+    return grad_x, grad_mask
+
+
+BACKWARD = Op(
+    name="scaled_masked_softmax_backward",
+    spec_hash="f6320ef9",
+    inputs=(
+        Operand("mask", ("B", "S", "T"), optional=True),
+        Operand("out", ("B", "H", "S", "T")),
+        Operand("grad_out", ("B", "H", "S", "T")),
+    ),
+    params=(Param("scale", "float", 1.0), Param("causal", "bool", False)),
+    outputs=(
+        Output("grad_x", ("B", "H", "S", "T"), like="out"),
+        Output("grad_mask", ("B", "S", "T"), like="mask"),
+    ),
+    fold="B",
+    specialize=("mask", "causal"),
+    partial=True,
+    variants={
+        (False, False): Variant(_plan_backward, reference_backward),
+        (False, True): Variant(_plan_backward_causal, reference_backward_causal),
+        (True, False): Variant(
+            _plan_backward_mask,
+            reference_backward_mask,
+            (Output("row_sum", ("B", "H", "S"), dtype="float", serves=("grad_mask",)),),
+        ),
+        (True, True): Variant(
+            _plan_backward_mask_causal,
+            reference_backward_mask_causal,
+            (Output("row_sum", ("B", "H", "S"), dtype="float", serves=("grad_mask",)),),
+        ),
+    },
+)
 OP = Op(
     name="scaled_masked_softmax",
     spec_hash="f6320ef9",
@@ -2084,11 +4858,16 @@ OP = Op(
     fold="B",
     specialize=("mask", "causal"),
     inplace=("x",),
+    gradients=Gradients({"out": "grad_out"}, BACKWARD, alike=("mask",)),
     variants={
-        (False, False): Variant(_plan, reference),
-        (False, True): Variant(_plan_causal, reference_causal),
-        (True, False): Variant(_plan_mask, reference_mask),
-        (True, True): Variant(_plan_mask_causal, reference_mask_causal),
+        (False, False): Variant(_plan, reference, gradients={"x": "grad_x"}),
+        (False, True): Variant(_plan_causal, reference_causal, gradients={"x": "grad_x"}),
+        (True, False): Variant(
+            _plan_mask, reference_mask, gradients={"x": "grad_x", "mask": "grad_mask"}
+        ),
+        (True, True): Variant(
+            _plan_mask_causal, reference_mask_causal, gradients={"x": "grad_x", "mask": "grad_mask"}
+        ),
     },
 )
 

@@ -1,6 +1,6 @@
 """Softmax of each row.
 
-Built by tilegen 0.1.0 from specs/softmax.py (spec 84d2e39e, templates 8f77c5aa).
+Built by tilegen 0.1.0 from specs/softmax.py (spec 84d2e39e, templates c2fd5bca).
 Rebuild with `tilegen build`; edits are overwritten.
 
 Traffic: 2*M*N*e bytes (e: bytes of an element)
@@ -16,6 +16,7 @@ import triton.language as tl
 from ._runtime import (
     Call,
     Config,
+    Gradients,
     Launch,
     Op,
     Operand,
@@ -187,6 +188,97 @@ LOOP_CONFIGS = by_class(
     (("sm_90",), (8,), _LOOP_7),
     (("gfx90a", "gfx942", "gfx950"), (1, 2, 4), _LOOP_8),
     (("gfx90a", "gfx942", "gfx950"), (8,), _LOOP_9),
+)
+
+_BACKWARD_BLOCK_1 = (
+    Config(TILE=4096, num_warps=2),  # at most 64 B shared, unproven
+    Config(TILE=4096, num_warps=8),  # at most 64 B shared, unproven
+    Config(TILE=8192, num_warps=4),  # at most 128 B shared, unproven
+    Config(TILE=8192, num_warps=8),  # at most 128 B shared, unproven
+    Config(TILE=16384, num_warps=8),  # at most 256 B shared, unproven
+    Config(TILE=32768, num_warps=32),  # at most 512 B shared, unproven
+)
+_BACKWARD_BLOCK_2 = (
+    Config(TILE=512, num_warps=1),  # at most 32 B shared, unproven
+    Config(TILE=1024, num_warps=1),  # at most 64 B shared, unproven
+    Config(TILE=4096, num_warps=2),  # at most 256 B shared, unproven
+    Config(TILE=4096, num_warps=8),  # at most 256 B shared, unproven
+    Config(TILE=8192, num_warps=4),  # at most 512 B shared, unproven
+    Config(TILE=16384, num_warps=16),  # at most 1024 B shared, unproven
+)
+_BACKWARD_BLOCK_3 = (
+    Config(TILE=512, num_warps=1),  # at most 64 B shared, unproven
+    Config(TILE=512, num_warps=2),  # at most 64 B shared, unproven
+    Config(TILE=1024, num_warps=1),  # at most 128 B shared, unproven
+    Config(TILE=4096, num_warps=4),  # at most 512 B shared, unproven
+    Config(TILE=4096, num_warps=8),  # at most 512 B shared, unproven
+    Config(TILE=8192, num_warps=16),  # at most 1024 B shared, unproven
+)
+_BACKWARD_BLOCK_4 = (
+    Config(TILE=4096, num_warps=4),  # at most 64 B shared, unproven
+    Config(TILE=4096, num_warps=8),  # at most 64 B shared, unproven
+    Config(TILE=8192, num_warps=2),  # at most 128 B shared, unproven
+    Config(TILE=16384, num_warps=4),  # at most 256 B shared, unproven
+    Config(TILE=32768, num_warps=8),  # at most 512 B shared, unproven
+    Config(TILE=32768, num_warps=16),  # at most 512 B shared, unproven
+)
+#: Whole rows in registers, TILE elements to a program; by architecture class and element size in bytes.
+BACKWARD_BLOCK_CONFIGS = by_class(
+    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2), _BACKWARD_BLOCK_1),
+    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (4,), _BACKWARD_BLOCK_2),
+    (("gfx90a", "gfx942", "gfx950"), (8,), _BACKWARD_BLOCK_2),
+    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _BACKWARD_BLOCK_3),
+    (("gfx90a", "gfx942", "gfx950"), (1, 2, 4), _BACKWARD_BLOCK_4),
+)
+
+_BACKWARD_LOOP_1 = (
+    Config(TILE=2048, num_warps=4),  # at most 2048 B shared, unproven
+    Config(TILE=2048, num_warps=8),  # at most 2048 B shared, unproven
+    Config(TILE=4096, num_warps=4),  # at most 4096 B shared, unproven
+    Config(TILE=8192, num_warps=16),  # at most 8192 B shared, unproven
+    Config(TILE=16384, num_warps=8),  # at most 16384 B shared, unproven
+    Config(TILE=32768, num_warps=32),  # at most 32768 B shared, unproven
+)
+_BACKWARD_LOOP_2 = (
+    Config(TILE=2048, num_warps=4),  # at most 8192 B shared, unproven
+    Config(TILE=2048, num_warps=8),  # at most 8192 B shared, unproven
+    Config(TILE=2048, num_warps=16),  # at most 8192 B shared, unproven
+    Config(TILE=8192, num_warps=4),  # at most 32768 B shared, unproven
+    Config(TILE=8192, num_warps=16),  # at most 32768 B shared, unproven
+    Config(TILE=16384, num_warps=32),  # at most 65536 B shared, unproven
+)
+_BACKWARD_LOOP_3 = (
+    Config(TILE=8192, num_warps=4),  # at most 2048 B shared, unproven
+    Config(TILE=8192, num_warps=8),  # at most 2048 B shared, unproven
+    Config(TILE=16384, num_warps=8),  # at most 4096 B shared, unproven
+    Config(TILE=16384, num_warps=16),  # at most 4096 B shared, unproven
+    Config(TILE=32768, num_warps=8),  # at most 8192 B shared, unproven
+    Config(TILE=32768, num_warps=16),  # at most 8192 B shared, unproven
+)
+_BACKWARD_LOOP_4 = (
+    Config(TILE=2048, num_warps=4),  # at most 8192 B shared, unproven
+    Config(TILE=8192, num_warps=4),  # at most 32768 B shared, unproven
+    Config(TILE=8192, num_warps=16),  # at most 32768 B shared, unproven
+    Config(TILE=16384, num_warps=16),  # at most 65536 B shared, unproven
+    Config(TILE=32768, num_warps=8),  # at most 131072 B shared, unproven
+    Config(TILE=32768, num_warps=16),  # at most 131072 B shared, unproven
+)
+_BACKWARD_LOOP_5 = (
+    Config(TILE=2048, num_warps=4),  # at most 8192 B shared, unproven
+    Config(TILE=2048, num_warps=8),  # at most 8192 B shared, unproven
+    Config(TILE=2048, num_warps=16),  # at most 8192 B shared, unproven
+    Config(TILE=4096, num_warps=4),  # at most 16384 B shared, unproven
+    Config(TILE=8192, num_warps=8),  # at most 32768 B shared, unproven
+    Config(TILE=16384, num_warps=16),  # at most 65536 B shared, unproven
+)
+#: Sweeps over one row, TILE elements at a time; by architecture class and element size in bytes.
+BACKWARD_LOOP_CONFIGS = by_class(
+    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2, 4), _BACKWARD_LOOP_1),
+    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _BACKWARD_LOOP_2),
+    (("gfx90a", "gfx942", "gfx950"), (1,), _BACKWARD_LOOP_3),
+    (("gfx90a", "gfx942", "gfx950"), (2, 4), _BACKWARD_LOOP_4),
+    (("gfx950",), (8,), _BACKWARD_LOOP_4),
+    (("gfx90a", "gfx942"), (8,), _BACKWARD_LOOP_5),
 )
 
 
@@ -439,6 +531,269 @@ def _softmax_finish(
         )
 
 
+@triton.jit
+def _softmax_backward_block(
+    out_ptr,
+    grad_out_ptr,
+    grad_x_ptr,
+    M,
+    ROWS_1,
+    ROWS_2,
+    N,
+    out_row_0,
+    out_row_1,
+    out_row_2,
+    out_col,
+    grad_out_row_0,
+    grad_out_row_1,
+    grad_out_row_2,
+    grad_out_col,
+    grad_x_row_0,
+    grad_x_row_1,
+    grad_x_row_2,
+    grad_x_col,
+    BLOCK_M: tl.constexpr,
+    BLOCK_N: tl.constexpr,
+    EVEN_M: tl.constexpr,
+    EVEN_N: tl.constexpr,
+    NEEDS_GRAD_X: tl.constexpr,
+    INT: tl.constexpr,
+    FLOAT: tl.constexpr,
+):
+    """A program holds BLOCK_M whole rows in registers."""
+    rows = tl.program_id(0).to(INT) * BLOCK_M + tl.arange(0, BLOCK_M)[:, None]
+    cols = tl.arange(0, BLOCK_N)[None, :].to(INT)
+    in_cols = below(cols, N, EVEN_N)
+    in_rows = below(rows, M, EVEN_M)
+    row_2 = rows % ROWS_2
+    row_1 = rows // ROWS_2 % ROWS_1
+    row_0 = rows // ROWS_2 // ROWS_1
+    out_rows = out_ptr + row_0 * out_row_0 + row_1 * out_row_1 + row_2 * out_row_2
+    grad_out_rows = (
+        grad_out_ptr + row_0 * grad_out_row_0 + row_1 * grad_out_row_1 + row_2 * grad_out_row_2
+    )
+    grad_x_rows = grad_x_ptr + row_0 * grad_x_row_0 + row_1 * grad_x_row_1 + row_2 * grad_x_row_2
+
+    out = tl.load(
+        out_rows + cols * out_col, mask=in_rows & in_cols, other=0.0, eviction_policy="evict_last"
+    ).to(FLOAT)
+    grad_out = tl.load(
+        grad_out_rows + cols * grad_out_col,
+        mask=in_rows & in_cols,
+        other=0.0,
+        eviction_policy="evict_last",
+    ).to(FLOAT)
+    # return tilegen.softmax(x)
+    row_sum = tl.sum(grad_out * out, axis=1, keep_dims=True)
+    grad_x = out * (grad_out - row_sum)
+    if NEEDS_GRAD_X:
+        tl.store(
+            grad_x_rows + cols * grad_x_col,
+            narrow(grad_x, grad_x_ptr.dtype.element_ty),
+            mask=in_rows & in_cols,
+        )
+
+
+@triton.jit
+def _softmax_backward_loop(
+    out_ptr,
+    grad_out_ptr,
+    grad_x_ptr,
+    M,
+    ROWS_1,
+    ROWS_2,
+    N,
+    grad_out_row_0,
+    grad_out_row_1,
+    grad_out_row_2,
+    grad_out_col,
+    out_row_0,
+    out_row_1,
+    out_row_2,
+    out_col,
+    grad_x_row_0,
+    grad_x_row_1,
+    grad_x_row_2,
+    grad_x_col,
+    LANES: tl.constexpr,
+    VECTOR: tl.constexpr,
+    EVEN: tl.constexpr,
+    NEEDS_GRAD_X: tl.constexpr,
+    INT: tl.constexpr,
+    FLOAT: tl.constexpr,
+):
+    """A program goes over one row twice, block by block."""
+    rows = tl.program_id(0).to(INT) + tl.arange(0, 1)[:, None]
+    lane = (tl.arange(0, LANES)[:, None] * VECTOR + tl.arange(0, VECTOR)[None, :]).to(INT)
+    row_2 = rows % ROWS_2
+    row_1 = rows // ROWS_2 % ROWS_1
+    row_0 = rows // ROWS_2 // ROWS_1
+    grad_out_rows = (
+        grad_out_ptr + row_0 * grad_out_row_0 + row_1 * grad_out_row_1 + row_2 * grad_out_row_2
+    )
+    out_rows = out_ptr + row_0 * out_row_0 + row_1 * out_row_1 + row_2 * out_row_2
+    grad_x_rows = grad_x_ptr + row_0 * grad_x_row_0 + row_1 * grad_x_row_1 + row_2 * grad_x_row_2
+
+    total = tl.full((LANES, 1), 0.0, FLOAT)
+    for start in range(0, N, LANES * VECTOR):
+        cols = start + lane
+        in_cols = below(cols, N, EVEN)
+
+        grad_out = tl.load(
+            grad_out_rows + cols * grad_out_col,
+            mask=in_cols,
+            other=0.0,
+            eviction_policy="evict_last",
+        ).to(FLOAT)
+        out = tl.load(
+            out_rows + cols * out_col, mask=in_cols, other=0.0, eviction_policy="evict_last"
+        ).to(FLOAT)
+        # return tilegen.softmax(x)
+        total = total + tl.sum(grad_out * out, axis=1, keep_dims=True)
+
+    row_sum = tl.sum(total, axis=0, keep_dims=True)
+
+    for start in range(0, N, LANES * VECTOR):
+        cols = start + lane
+        in_cols = below(cols, N, EVEN)
+
+        out = tl.load(
+            out_rows + cols * out_col, mask=in_cols, other=0.0, eviction_policy="evict_first"
+        ).to(FLOAT)
+        grad_out = tl.load(
+            grad_out_rows + cols * grad_out_col,
+            mask=in_cols,
+            other=0.0,
+            eviction_policy="evict_first",
+        ).to(FLOAT)
+        grad_x = out * (grad_out - row_sum)
+        if NEEDS_GRAD_X:
+            tl.store(
+                grad_x_rows + cols * grad_x_col,
+                narrow(grad_x, grad_x_ptr.dtype.element_ty),
+                mask=in_cols,
+                cache_modifier=".cs",
+            )
+
+
+@triton.jit
+def _softmax_backward_partial(
+    out_ptr,
+    grad_out_ptr,
+    partial_total_ptr,
+    M,
+    ROWS_1,
+    ROWS_2,
+    N,
+    grad_out_row_0,
+    grad_out_row_1,
+    grad_out_row_2,
+    grad_out_col,
+    out_row_0,
+    out_row_1,
+    out_row_2,
+    out_col,
+    LANES: tl.constexpr,
+    VECTOR: tl.constexpr,
+    EVEN: tl.constexpr,
+    SPLITS: tl.constexpr,
+    CHUNK: tl.constexpr,
+    INT: tl.constexpr,
+    FLOAT: tl.constexpr,
+):
+    """A program reduces one chunk of a row to its partial states."""
+    split = (tl.program_id(0) % SPLITS).to(INT)
+    rows = (tl.program_id(0) // SPLITS).to(INT) + tl.arange(0, 1)[:, None]
+    stop = tl.minimum((split + 1) * CHUNK, N)
+    lane = (tl.arange(0, LANES)[:, None] * VECTOR + tl.arange(0, VECTOR)[None, :]).to(INT)
+    row_2 = rows % ROWS_2
+    row_1 = rows // ROWS_2 % ROWS_1
+    row_0 = rows // ROWS_2 // ROWS_1
+    grad_out_rows = (
+        grad_out_ptr + row_0 * grad_out_row_0 + row_1 * grad_out_row_1 + row_2 * grad_out_row_2
+    )
+    out_rows = out_ptr + row_0 * out_row_0 + row_1 * out_row_1 + row_2 * out_row_2
+
+    total = tl.full((LANES, 1), 0.0, FLOAT)
+    for start in range(split * CHUNK, stop, LANES * VECTOR):
+        cols = start + lane
+        in_cols = below(cols, stop, EVEN)
+
+        grad_out = tl.load(grad_out_rows + cols * grad_out_col, mask=in_cols, other=0.0).to(FLOAT)
+        out = tl.load(out_rows + cols * out_col, mask=in_cols, other=0.0).to(FLOAT)
+        # return tilegen.softmax(x)
+        total = total + tl.sum(grad_out * out, axis=1, keep_dims=True)
+
+    row_sum = tl.sum(total, axis=0, keep_dims=True)
+    tl.store(partial_total_ptr + rows * SPLITS + split, row_sum)
+
+
+@triton.jit
+def _softmax_backward_finish(
+    partial_total_ptr,
+    out_ptr,
+    grad_out_ptr,
+    grad_x_ptr,
+    M,
+    ROWS_1,
+    ROWS_2,
+    N,
+    out_row_0,
+    out_row_1,
+    out_row_2,
+    out_col,
+    grad_out_row_0,
+    grad_out_row_1,
+    grad_out_row_2,
+    grad_out_col,
+    grad_x_row_0,
+    grad_x_row_1,
+    grad_x_row_2,
+    grad_x_col,
+    LANES: tl.constexpr,
+    VECTOR: tl.constexpr,
+    EVEN: tl.constexpr,
+    SPLITS: tl.constexpr,
+    CHUNK: tl.constexpr,
+    BLOCK_S: tl.constexpr,
+    NEEDS_GRAD_X: tl.constexpr,
+    INT: tl.constexpr,
+    FLOAT: tl.constexpr,
+):
+    """A program joins the partial states of a row, then goes over one chunk of it."""
+    split = (tl.program_id(0) % SPLITS).to(INT)
+    rows = (tl.program_id(0) // SPLITS).to(INT) + tl.arange(0, 1)[:, None]
+    stop = tl.minimum((split + 1) * CHUNK, N)
+    lane = (tl.arange(0, LANES)[:, None] * VECTOR + tl.arange(0, VECTOR)[None, :]).to(INT)
+    row_2 = rows % ROWS_2
+    row_1 = rows // ROWS_2 % ROWS_1
+    row_0 = rows // ROWS_2 // ROWS_1
+    out_rows = out_ptr + row_0 * out_row_0 + row_1 * out_row_1 + row_2 * out_row_2
+    grad_out_rows = (
+        grad_out_ptr + row_0 * grad_out_row_0 + row_1 * grad_out_row_1 + row_2 * grad_out_row_2
+    )
+    grad_x_rows = grad_x_ptr + row_0 * grad_x_row_0 + row_1 * grad_x_row_1 + row_2 * grad_x_row_2
+
+    splits = tl.arange(0, BLOCK_S)[:, None]
+    total = tl.load(partial_total_ptr + rows * SPLITS + splits, mask=splits < SPLITS, other=0.0)
+    row_sum = tl.sum(total, axis=0, keep_dims=True)
+
+    for start in range(split * CHUNK, stop, LANES * VECTOR):
+        cols = start + lane
+        in_cols = below(cols, stop, EVEN)
+
+        out = tl.load(out_rows + cols * out_col, mask=in_cols, other=0.0).to(FLOAT)
+        grad_out = tl.load(grad_out_rows + cols * grad_out_col, mask=in_cols, other=0.0).to(FLOAT)
+        grad_x = out * (grad_out - row_sum)
+        if NEEDS_GRAD_X:
+            tl.store(
+                grad_x_rows + cols * grad_x_col,
+                narrow(grad_x, grad_x_ptr.dtype.element_ty),
+                mask=in_cols,
+                cache_modifier=".cs",
+            )
+
+
 def _plan(call: Call) -> Launch:
     """Kernel, config and grid for one set of shapes, strides and dtypes."""
     rows = call.axes(("M",), limit=3, spare_last=True)
@@ -590,6 +945,154 @@ def _plan(call: Call) -> Launch:
     )
 
 
+def _plan_backward(call: Call) -> Launch:
+    """Kernel, config and grid for one set of shapes, strides and dtypes."""
+    rows = call.axes(("M",), limit=3, spare_last=True)
+    cols = call.axes(("N",), limit=1)
+    columns = cols.total
+    width = next_power_of_2(columns)
+
+    def block_time(config: Config) -> float:
+        work = Work(reads=2, writes=1, flops=4, joins=1, held_wide=2)
+        return block_cost(config, call.target, work, call.element_size, rows.total, width)
+
+    block = least(call, BACKWARD_BLOCK_CONFIGS, block_time)
+
+    def loop_time(config: Config) -> float:
+        work = Work(
+            reads=2, writes=1, flops=4.25, rereads=2, joins=1, passes=2, held=0.675, held_wide=1.35
+        )
+        return loop_cost(config, call.target, work, call.element_size, rows.total, columns)
+
+    loop = least(call, BACKWARD_LOOP_CONFIGS, loop_time)
+
+    def split_time(config: Config) -> float:
+        work = Work(
+            reads=2, writes=1, flops=4.25, rereads=2, joins=1, passes=2, held=0.675, held_wide=1.35
+        )
+        return split_cost(config, call.target, work, call.element_size, rows.total, columns)
+
+    split = least(call, BACKWARD_LOOP_CONFIGS, split_time)
+
+    if call.takes("split", split < min(block, loop)):
+        config = call.choose(BACKWARD_LOOP_CONFIGS, split_time)
+        splits, chunk = split_row(call.target, rows.total, columns, config["TILE"])
+        vector = max(1, 16 // call.element_size)
+        even = columns > 0 and columns % config["TILE"] == 0
+        return Launch(
+            Step(
+                _softmax_backward_partial,
+                grid=(rows.total * splits,),
+                tensors=("out", "grad_out", "partial_total"),
+                integers=(
+                    rows.total,
+                    *rows.sizes[1:],
+                    cols.total,
+                    *rows.strides("grad_out"),
+                    cols.strides("grad_out")[0],
+                    *rows.strides("out"),
+                    cols.strides("out")[0],
+                ),
+                constants={
+                    "LANES": config["TILE"] // vector,
+                    "VECTOR": vector,
+                    "EVEN": even,
+                    "SPLITS": splits,
+                    "CHUNK": chunk,
+                },
+                config=config,
+            ),
+            Step(
+                _softmax_backward_finish,
+                grid=(rows.total * splits,),
+                tensors=("partial_total", "out", "grad_out", "grad_x"),
+                integers=(
+                    rows.total,
+                    *rows.sizes[1:],
+                    cols.total,
+                    *rows.strides("out"),
+                    cols.strides("out")[0],
+                    *rows.strides("grad_out"),
+                    cols.strides("grad_out")[0],
+                    *rows.strides("grad_x"),
+                    cols.strides("grad_x")[0],
+                ),
+                constants={
+                    "LANES": config["TILE"] // vector,
+                    "VECTOR": vector,
+                    "EVEN": even,
+                    "SPLITS": splits,
+                    "CHUNK": chunk,
+                    "BLOCK_S": next_power_of_2(splits),
+                    "NEEDS_GRAD_X": call.needs("grad_x"),
+                },
+                config=config,
+            ),
+            workspaces={
+                "partial_total": ((rows.total, splits), call.float),
+            },
+        )
+
+    if call.takes("block", block <= loop):
+        config = call.choose(BACKWARD_BLOCK_CONFIGS, block_time)
+        block_m = max(1, min(config["TILE"] // width, next_power_of_2(rows.total)))
+        return Launch(
+            Step(
+                _softmax_backward_block,
+                grid=(cdiv(rows.total, block_m),),
+                tensors=("out", "grad_out", "grad_x"),
+                integers=(
+                    rows.total,
+                    *rows.sizes[1:],
+                    cols.total,
+                    *rows.strides("out"),
+                    cols.strides("out")[0],
+                    *rows.strides("grad_out"),
+                    cols.strides("grad_out")[0],
+                    *rows.strides("grad_x"),
+                    cols.strides("grad_x")[0],
+                ),
+                constants={
+                    "BLOCK_M": block_m,
+                    "BLOCK_N": width,
+                    "EVEN_M": rows.total % block_m == 0,
+                    "EVEN_N": columns == width,
+                    "NEEDS_GRAD_X": call.needs("grad_x"),
+                },
+                config=config,
+            )
+        )
+
+    config = call.choose(BACKWARD_LOOP_CONFIGS, loop_time)
+    vector = max(1, 16 // call.element_size)
+    even = columns > 0 and columns % config["TILE"] == 0
+    return Launch(
+        Step(
+            _softmax_backward_loop,
+            grid=(rows.total,),
+            tensors=("out", "grad_out", "grad_x"),
+            integers=(
+                rows.total,
+                *rows.sizes[1:],
+                cols.total,
+                *rows.strides("grad_out"),
+                cols.strides("grad_out")[0],
+                *rows.strides("out"),
+                cols.strides("out")[0],
+                *rows.strides("grad_x"),
+                cols.strides("grad_x")[0],
+            ),
+            constants={
+                "LANES": config["TILE"] // vector,
+                "VECTOR": vector,
+                "EVEN": even,
+                "NEEDS_GRAD_X": call.needs("grad_x"),
+            },
+            config=config,
+        )
+    )
+
+
 def reference(x, *, compute):
     """Softmax of each row.
 
@@ -600,6 +1103,25 @@ def reference(x, *, compute):
     return torch.softmax(x, -1)
 
 
+def reference_backward(out, grad_out, *, compute):
+    """The gradient of `reference`, as the kernels compute it."""
+    out = widen(out, compute)
+    grad_out = widen(grad_out, compute)
+    grad_x = out * (grad_out - (grad_out * out).sum(-1)[:, None])
+    return grad_x
+
+
+BACKWARD = Op(
+    name="softmax_backward",
+    spec_hash="84d2e39e",
+    inputs=(Operand("out", ("M", "N")), Operand("grad_out", ("M", "N"))),
+    outputs=(Output("grad_x", ("M", "N"), like="out"),),
+    fold="M",
+    partial=True,
+    variants={
+        (): Variant(_plan_backward, reference_backward),
+    },
+)
 OP = Op(
     name="softmax",
     spec_hash="84d2e39e",
@@ -607,8 +1129,9 @@ OP = Op(
     outputs=(Output("out", ("M", "N"), like="x"),),
     fold="M",
     inplace=("x",),
+    gradients=Gradients({"out": "grad_out"}, BACKWARD),
     variants={
-        (): Variant(_plan, reference),
+        (): Variant(_plan, reference, gradients={"x": "grad_x"}),
     },
 )
 

@@ -1,6 +1,6 @@
 """Add two tensors of one shape.
 
-Built by tilegen 0.1.0 from specs/vector_add.py (spec 0ff9e01d, templates 8f77c5aa).
+Built by tilegen 0.1.0 from specs/vector_add.py (spec 0ff9e01d, templates c2fd5bca).
 Rebuild with `tilegen build`; edits are overwritten.
 
 Traffic: 3*N*e bytes (e: bytes of an element)
@@ -16,6 +16,7 @@ import triton.language as tl
 from ._runtime import (
     Call,
     Config,
+    Gradients,
     Launch,
     Op,
     Operand,
@@ -249,8 +250,9 @@ OP = Op(
     fold="N",
     inplace=("x", "y"),
     preserve_strides=True,
+    gradients=Gradients({"out": "grad_out"}),
     variants={
-        (): Variant(_plan, reference),
+        (): Variant(_plan, reference, gradients={"x": "grad_out", "y": "grad_out"}),
     },
 )
 

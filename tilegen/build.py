@@ -5,18 +5,22 @@ written, and a mistake in one spec leaves the folder as it was.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
 from tilegen import errors
-from tilegen.families import programs
+from tilegen.families import check_family, programs
+from tilegen.families.lower import LineOf
 from tilegen.families.partition import partition
 from tilegen.families.program import Program
+from tilegen.ir.autodiff import differentiable, gradient
+from tilegen.ir.graph import Graph
 from tilegen.ir.passes import simplify
+from tilegen.ir.saving import Saving, saving
 from tilegen.ir.verify import verify
 from tilegen.paths import template_folder
-from tilegen.render.context import RenderedVariant, variant_suffix
+from tilegen.render.context import RenderedPart, RenderedVariant, variant_suffix
 from tilegen.render.eager import reference
 from tilegen.render.module import render_module
 from tilegen.render.reserved import check_names
@@ -40,8 +44,9 @@ class BuiltOp:
 
     @property
     def programs(self) -> tuple[Program, ...]:
-        """Those of all variants."""
-        return tuple(program for variant in self.variants for program in variant.programs)
+        """Those of all variants, forward and backward."""
+        parts = [part for variant in self.variants for part in variant.parts]
+        return tuple(program for part in parts for program in part.programs)
 
 
 def build_ops(specs: Path, targets: Sequence[Target], watch: Watch = iter) -> tuple[BuiltOp, ...]:
@@ -94,18 +99,58 @@ def build_op(loaded: LoadedSpec, targets: Sequence[Target]) -> BuiltOp:
     return BuiltOp(loaded, traced, variants, render_module(loaded, traced, variants, targets))
 
 
-def lower(traced: TracedSpec, variant: Variant, line_of: Callable[..., str]) -> RenderedVariant:
-    """One traced variant as programs of kernels, and its reference."""
+def lower(traced: TracedSpec, variant: Variant, line_of: LineOf) -> RenderedVariant:
+    """One traced variant and its gradient as programs of kernels, and their references."""
     verify(variant.graph)
-    graph = simplify(variant.graph)
-    verify(graph)
     suffix = variant_suffix(traced.specialising, variant.key, traced.params)
     with errors.located(traced.source.span):
-        stages = partition(traced.spec.family, graph)
-        made = programs(stages, suffix, line_of)
+        check_family(traced.spec.family, variant.graph)
+        kept = differentiate(traced, variant)
+        forward = kept.forward if kept else variant.graph
+        own = _part(traced, forward, suffix, line_of)
+        backward = None
+        if kept and kept.gradient.graph.outputs:
+            backward = _part(traced, kept.gradient.graph, suffix, line_of, "backward")
+    made = {field.name: getattr(own, field.name) for field in fields(own)}
+    return RenderedVariant(**made, key=variant.key, backward=backward, saving=kept)
+
+
+def differentiate(traced: TracedSpec, variant: Variant) -> Saving | None:
+    """The gradient of a variant, and what the forward saves for it; None if there is none.
+
+    Raises:
+        BadOption: `grad=` or `save=` names what it cannot.
+    """
+    graph = variant.graph
+    able = differentiable(graph)
+    given = {operand.name for operand in graph.operands}
+    wanted = able if traced.spec.grad is None else traced.spec.grad
+    for name in wanted:
+        if name not in able and name not in {o.name for o in traced.operands} - given:
+            raise errors.BadOption(
+                f"grad= names {name!r}, which is no floating tensor of the spec", None,
+                f"those are {', '.join(able)}",
+            )  # fmt: skip
+    wanted = tuple(name for name in able if name in wanted)
+    made = gradient(graph, wanted)
+    if not wanted or not made.upstream:
+        return None
+    present = [name for name in traced.specialising if name in given]
+    return saving(graph, made, traced.spec.save, present)
+
+
+def _part(
+    traced: TracedSpec, graph: Graph, variant: str, line_of: LineOf, part: str = ""
+) -> RenderedPart:
+    """The forward or the backward of a variant."""
+    suffix = f"_{part}{variant}" if part else variant
+    simple = simplify(graph)
+    verify(simple)
+    stages = partition(simple)
+    made = programs(stages, suffix, line_of, part)
     internal = tuple(output for stage in stages for output in stage.internal)
-    run = reference(variant.graph, traced.params, line_of)
-    return RenderedVariant(graph, suffix, made, internal, variant.key, run)
+    run = reference(graph, traced.params, line_of)
+    return RenderedPart(simple, suffix, made, internal, run)
 
 
 def _too_deep(item: LoadedSpec) -> errors.SpecError:

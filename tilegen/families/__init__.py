@@ -8,6 +8,7 @@ expressions inside them.
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
+from tilegen import errors
 from tilegen.families import elementwise, rowwise
 from tilegen.families.lower import LineOf
 from tilegen.families.partition import Stage
@@ -20,6 +21,21 @@ FAMILIES: dict[str, Callable[[Graph, str, LineOf, str], Program]] = {
     "elementwise": elementwise.plan,
     "rowwise": rowwise.plan,
 }
+
+
+def check_family(family: str, graph: Graph) -> None:
+    """Whether a graph is what the decorator of its spec asserts.
+
+    Raises:
+        FamilyMismatch: an elementwise op has a reduction, or a rowwise one has none.
+    """
+    found = next((node for node in graph.nodes if node.op == "reduce"), None)
+    if family == "elementwise" and found is not None:
+        raise errors.FamilyMismatch(
+            f"{found.attrs['monoid']}() in an elementwise op", found.span, "use @rowwise"
+        )
+    if family == "rowwise" and found is None:
+        raise errors.FamilyMismatch("a rowwise op without a reduction", None, "use @elementwise")
 
 
 def programs(

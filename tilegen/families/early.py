@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from tilegen.families.lower import Lowering
-from tilegen.families.program import Statement
+from tilegen.families.program import EARLY, Statement
 from tilegen.ir.graph import Node, Output, topological
 
 #: Up to so many columns, what follows the reductions is loaded ahead of them: rows of 4096 take 2.0
@@ -46,7 +46,7 @@ def loads_first(low: Lowering, outputs: Sequence[Output]) -> list[Statement]:
 def _unwidened(low: Lowering, node: Node, line: Statement) -> Statement:
     low.bind(node, line.widened(line.target))
     wide = set(node.dims) & set(low.columns)
-    return replace(line, real=False, whole=False, when="EARLY" if wide else "")
+    return replace(line, real=False, whole=False, when=EARLY if wide else "")
 
 
 def or_late(body: Sequence[Statement]) -> list[Statement]:
@@ -54,10 +54,10 @@ def or_late(body: Sequence[Statement]) -> list[Statement]:
 
     That is before the first store at the latest, which may overwrite the tensor.
     """
-    waiting = {line.target: line for line in body if line.when}
+    waiting = {line.target: line for line in body if line.early}
     lines: list[Statement] = []
     for line in body:
-        if not line.when:
+        if not line.early:
             used = set(re.findall(r"[A-Za-z_]\w*", f"{line.value} {line.pointer} {line.mask}"))
             due = waiting if line.kind in ("store", "join") else waiting.keys() & used
             for name in [name for name in waiting if name in due]:

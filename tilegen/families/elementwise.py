@@ -10,7 +10,6 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from tilegen import errors
 from tilegen.families.early import loads_first
 from tilegen.families.layout import Group, Layout, joined, membership, positional, walked
 from tilegen.families.lower import Comments, LineOf, Lowering
@@ -24,6 +23,7 @@ from tilegen.families.program import (
     Statement,
     Sweep,
     names_text,
+    needs,
     space_name,
 )
 from tilegen.families.sweeps import read_once
@@ -48,16 +48,7 @@ LAUNCHES = {
 
 
 def plan(graph: Graph, suffix: str, line_of: LineOf, part: str = "") -> Program:
-    """The kernels of an elementwise op; their tables of configs are those of a part of the module.
-
-    Raises:
-        FamilyMismatch: there is a reduction.
-    """
-    for node in graph.nodes:
-        if node.op == "reduce":
-            raise errors.FamilyMismatch(
-                f"{node.attrs['monoid']}() in an elementwise op", node.span, "use @rowwise"
-            )
+    """The kernels of a graph without reductions; their tables of configs are those of a part."""
     dims = walked(graph)
     make = _Maker(graph, f"_{graph.name}{suffix}", dims, line_of, part)
     groups = joined(membership(graph, dims), MOST_AXES)
@@ -210,9 +201,10 @@ class _Maker:
         body += low.emit(low.values(self.graph.outputs))
         for output in self.graph.outputs:
             body += low.store(output)
-        tensors = (*(o.name for o in self.graph.operands), *(o.name for o in self.graph.outputs))
+        tensors = (*(o.name for o in self.graph.arguments), *(o.name for o in self.graph.outputs))
         if kind == "tiled":
             body = [_side_by_side(statement, walked) for statement in body]
+        grid, constants = LAUNCHES["flat" if kind == "flat" else "tiled"]
         floats = [param.name for param in self.graph.params if param.kind == "float"]
         return Kernel(
             f"{self.name}_{'flat' if kind == 'flat' else 'tiled'}",
@@ -223,7 +215,8 @@ class _Maker:
             low.params,
             layout.offsets,
             (Sweep((), (), tuple(body), ()),),
-            *LAUNCHES["flat" if kind == "flat" else "tiled"],
+            grid,
+            (*constants, *needs(self.graph.outputs, tensors).items()),
             {
                 "floats": floats,
                 "renamed": low.renamed,

@@ -9,7 +9,7 @@ from tilegen.analysis.padding import padding
 from tilegen.families import online
 from tilegen.families.layout import Layout, output_places
 from tilegen.families.names import RESERVED, Names
-from tilegen.families.program import Statement
+from tilegen.families.program import Statement, needed
 from tilegen.ir import types
 from tilegen.ir.graph import Graph, Node, Output, Span
 from tilegen.ir.integers import widened
@@ -365,7 +365,9 @@ class Lowering:
         if output.dtype.kind == "float" or value.dtype.kind == "float":
             text = f"narrow({text}, {output.name}_ptr.dtype.element_ty)"
         comment = self.comments.of(value)
-        return Statement("store", value=text, pointer=pointer, mask=mask, comment=comment)
+        return Statement(
+            "store", value=text, pointer=pointer, mask=mask, comment=comment, when=needed(output)
+        )
 
     def values(self, outputs: Sequence[Output]) -> list[Node]:
         """What the stores of these outputs need."""

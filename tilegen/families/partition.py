@@ -9,7 +9,6 @@ everything else is computed again from the inputs.
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from tilegen import errors
 from tilegen.families.names import Names, taken
 from tilegen.ir import types
 from tilegen.ir.build import Builder
@@ -34,21 +33,15 @@ class Stage:
     internal: tuple[Output, ...]
 
 
-def partition(family: str, graph: Graph) -> tuple[Stage, ...]:
-    """The stages of an op, in the order in which they run.
-
-    Raises:
-        FamilyMismatch: a rowwise op has no reduction.
-    """
-    if family != "rowwise":
-        return (Stage(family, graph, ()),)
+def partition(graph: Graph) -> tuple[Stage, ...]:
+    """The stages of a graph, in the order in which they run."""
     home = _homes(graph)
     if not home:
-        raise errors.FamilyMismatch("a rowwise op without a reduction", None, "use @elementwise")
+        return (Stage("elementwise", graph, ()),)
     last = max(home.values())
     placed = {output.name: _place(output, home) for output in graph.outputs}
     if len(set(home.values())) == 1 and all(placed.values()):
-        return (Stage(family, graph, ()),)
+        return (Stage("rowwise", graph, ()),)
     end: Key = (last[0] + 1, ())
     wanted: dict[Key, list[Output]] = {key: [] for key in sorted({*home.values(), end})}
     for output in graph.outputs:
@@ -62,7 +55,7 @@ def partition(family: str, graph: Graph) -> tuple[Stage, ...]:
         for node in _borrowed(roots, key, home):
             if node not in known:
                 known[node] = _left(graph, node, free)
-                if not known[node].public:
+                if known[node] not in graph.outputs:
                     wanted[home[node]].append(known[node])
         if wanted[key]:
             stages.append(_stage(graph, key, wanted[key], home, known))
@@ -116,7 +109,8 @@ def _left(graph: Graph, node: Node, free: Names) -> Output:
     dtype = {"float": types.real, "int": types.i64, "bool": types.bool_}[node.dtype.kind]
     stored = tuple((dim,) for dim in graph.ordered(node.dims))
     for output in graph.outputs:
-        if output.value is node and (output.dtype, output.stored) == (dtype, stored):
+        exact = output.value is node and (output.dtype, output.stored) == (dtype, stored)
+        if exact and not output.optional:
             return output
     whole = node.args[0] if node.op == "state" else node
     position = f"_{node.attrs['position']}" if node.op == "state" else ""
@@ -147,7 +141,9 @@ def _stage(
     ends = tuple(replace(output, value=done[output.value]) for output in outputs)
     part = replace(graph, outputs=ends)
     read = {node.attrs["tensor"] for node in part.nodes if node.op == "load"}
+    read |= {output.dtype.like for output in outputs}
     operands = tuple(o for o in (*graph.operands, *loaded.values()) if o.name in read)
-    internal = tuple(output for output in outputs if not output.public)
+    results = {output.name for output in graph.outputs}
+    internal = tuple(output for output in outputs if output.name not in results)
     family = "rowwise" if key[1] else "elementwise"
     return Stage(family, replace(part, operands=operands), internal)

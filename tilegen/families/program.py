@@ -10,7 +10,10 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from tilegen.ir.graph import Graph
+from tilegen.ir.graph import Graph, Output
+
+#: The constant of kernels whose rows are short enough to load ahead of the reductions.
+EARLY = "EARLY"
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +49,11 @@ class Statement:
     whole: bool = False
     comment: str = ""
     when: str = ""
+
+    @property
+    def early(self) -> bool:
+        """Whether it is a load that short rows issue ahead of the reductions."""
+        return self.when == EARLY
 
     @property
     def pads_lowest(self) -> bool:
@@ -131,6 +139,20 @@ class Argument:
 
     names: tuple[str, ...]
     source: str
+
+
+def needed(output: Output) -> str:
+    """The constant that says whether a call wants an output; empty if every call does."""
+    return f"NEEDS_{output.name.upper()}" if output.optional else ""
+
+
+def needs(outputs: Sequence[Output], tensors: Sequence[str]) -> dict[str, str]:
+    """The constants of a kernel that say which of its outputs a call wants."""
+    return {
+        needed(output): f'call.needs("{output.name}")'
+        for output in outputs
+        if output.optional and output.name in tensors
+    }
 
 
 def names_text(names: Sequence[str]) -> str:

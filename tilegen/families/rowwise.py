@@ -15,6 +15,7 @@ from tilegen.families.layout import Group, Layout, joined, membership, walked
 from tilegen.families.lower import Comments, LineOf, Lowering
 from tilegen.families.names import Names, taken
 from tilegen.families.program import (
+    EARLY,
     Argument,
     Kernel,
     Let,
@@ -23,6 +24,7 @@ from tilegen.families.program import (
     Sweep,
     Workspace,
     names_text,
+    needs,
     space_name,
 )
 from tilegen.ir.build import Builder
@@ -233,11 +235,11 @@ class _Maker:
         return Kernel(
             f"{self.name}_{kind}", f"row_{'block' if kind == 'block' else 'sweeps'}", doc, tensors,
             low.layout.integers, low.params, low.layout.offsets, passes, grid,
-            tuple(constants.items()), facts,
+            tuple({**constants, **needs(self.graph.outputs, tensors)}.items()), facts,
         )  # fmt: skip
 
     def tensors(self, *, inputs: bool = True, outputs: bool = True) -> tuple[str, ...]:
-        names = [operand.name for operand in self.graph.operands] if inputs else []
+        names = [operand.name for operand in self.graph.arguments] if inputs else []
         return (*names, *(output.name for output in self.graph.outputs if outputs))
 
     def block(self, *, alone: bool) -> Schedule:
@@ -249,7 +251,7 @@ class _Maker:
         body += low.emit(low.values(graph.outputs))
         for output in graph.outputs:
             body += low.store(output)
-        early = {"EARLY": f"width <= {MOST_COLUMNS}"} if any(line.when for line in body) else {}
+        early = {EARLY: f"width <= {MOST_COLUMNS}"} if any(line.early for line in body) else {}
         blocks = {"BLOCK_N": "width"}
         if self.column_axes == 2:
             blocks = {

@@ -62,26 +62,24 @@ def gradient(graph: Graph, wanted: tuple[str, ...]) -> Gradient:
             reverse.add(output.value, _upstream(reverse.build, operands[-1]), ())
     reverse.run(graph)
     loads = {node.attrs["tensor"]: node for node in graph.nodes if node.op == "load"}
-    passed_on = {name: name for name in upstream.values()}
+    stored = {operand.name: operand.stored for operand in operands}
     results: dict[str, str] = {}
     outputs: list[Output] = []
     for name in wanted:
         operand, value = graph.operand(name), reverse.total(loads[name])
         if value is None:
             results[name] = ""
-        elif value.op == "load" and set(value.dims) == set(operand.dims):
-            results[name] = passed_on[value.attrs["tensor"]]
+        elif value.op == "load" and stored.get(value.attrs["tensor"]) == operand.stored:
+            results[name] = value.attrs["tensor"]
         else:
             value = reverse.build.expand(value, graph.ordered(operand.dims))
             known = next((o for o in outputs if _alike(o.value, value)), None)
             if known is None:
                 called = _free(f"grad_{name}", used)
-                known = Output(called, value, operand.stored, _stored_type(operand))
+                known = Output(called, value, operand.stored, _stored_type(operand), optional=True)
                 outputs.append(known)
             results[name] = known.name
-    whole = Graph(
-        f"{graph.name}_backward", dims, (*graph.operands, *operands), graph.params, tuple(outputs)
-    )
+    whole = Graph(graph.name, dims, (*graph.operands, *operands), graph.params, tuple(outputs))
     return Gradient(whole, upstream, results)
 
 

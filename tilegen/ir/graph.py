@@ -103,13 +103,20 @@ class Param:
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """A result: its name, its value, its dimensions in memory and its storage type."""
+    """A result: its name, its value, its dimensions in memory and its storage type.
+
+    Attributes:
+        public: whether a caller sees it.
+        optional: whether a call may do without it: a statistic that only a backward wants, or a
+            gradient of an input that needs none.
+    """
 
     name: str
     value: Node
     stored: tuple[tuple[str, ...], ...]
     dtype: DType
     public: bool = True
+    optional: bool = False
 
     @property
     def dims(self) -> tuple[str, ...]:
@@ -131,6 +138,14 @@ class Graph:
     def nodes(self) -> tuple[Node, ...]:
         """All nodes, each after those it is made of; regions are not entered."""
         return topological(tuple(output.value for output in self.outputs))
+
+    @property
+    def arguments(self) -> tuple[Operand, ...]:
+        """The operands of which a kernel needs the address: those that it reads or casts to."""
+        nodes = self.nodes
+        named = {node.attrs["tensor"] for node in nodes if node.op == "load"}
+        named |= {node.attrs["to"].like for node in nodes if node.op == "cast"}
+        return tuple(operand for operand in self.operands if operand.name in named)
 
     def operand(self, name: str) -> Operand:
         """The tensor parameter of that name."""

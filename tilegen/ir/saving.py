@@ -204,7 +204,7 @@ def _statistic(forward: Graph, node: Node, names: set[str]) -> Output:
     names.add(name)
     dtype = types.real if node.dtype.kind == "float" else types.i64
     stored = tuple((dim,) for dim in forward.ordered(node.dims))
-    return Output(name, node, stored, dtype, public=False)
+    return Output(name, node, stored, dtype, public=False, optional=True)
 
 
 def _loading(

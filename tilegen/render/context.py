@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from tilegen import errors
@@ -10,21 +10,21 @@ from tilegen.families.layout import positional
 from tilegen.families.program import Program
 from tilegen.ir import types
 from tilegen.ir.graph import Graph, Node, Operand, Output, Param
+from tilegen.ir.saving import Saving
 from tilegen.render.eager import Reference
 from tilegen.schedule.space import Space
 from tilegen.spec.trace import TracedSpec
 
 
 @dataclass(frozen=True)
-class RenderedVariant:
-    """One variant as the templates see it.
+class RenderedPart:
+    """The forward or the backward of one variant, as the templates see it.
 
     Attributes:
         graph: what it computes, after the passes.
-        suffix: tells it from the other variants in names.
+        suffix: tells it from the other parts and variants in names.
         programs: its kernels, stage by stage.
         internal: what a stage leaves in memory for a later one.
-        key: the specialising arguments that lead to it.
         reference: it in eager PyTorch.
     """
 
@@ -32,7 +32,6 @@ class RenderedVariant:
     suffix: str
     programs: tuple[Program, ...]
     internal: tuple[Output, ...]
-    key: tuple[Any, ...]
     reference: Reference
 
     @property
@@ -45,7 +44,64 @@ class RenderedVariant:
     @property
     def internals(self) -> list[str]:
         """`internal` as the module declares it."""
-        return [_output(output) for output in self.internal]
+        return [_output(output, self._served(output.name)) for output in self.internal]
+
+    def _served(self, name: str) -> tuple[str, ...]:
+        """The results that are made of what a stage hands on, where a call may do without some."""
+        if not any(output.optional for output in self.graph.outputs):
+            return ()
+        found: dict[str, None] = {}
+        for program in self.programs:
+            if name in {operand.name for operand in program.graph.operands}:
+                for output in program.graph.outputs:
+                    later = (
+                        (output.name,)
+                        if output.name in self._results
+                        else self._served(output.name)
+                    )
+                    found |= dict.fromkeys(later)
+        return tuple(found)
+
+    @property
+    def _results(self) -> set[str]:
+        return {output.name for output in self.graph.outputs}
+
+    def condition(self, program: Program) -> str:
+        """When a stage runs; empty if every call needs it."""
+        outputs = program.graph.outputs
+        if not all(output.optional or output.name not in self._results for output in outputs):
+            return ""
+        optional = {output.name for output in self.graph.outputs if output.optional}
+        if not optional:
+            return ""
+        return f"call.needs({', '.join(repr(output.name) for output in outputs)})"
+
+
+@dataclass(frozen=True)
+class RenderedVariant(RenderedPart):
+    """The forward of one variant, and what belongs to it.
+
+    Attributes:
+        key: the specialising arguments that lead to it.
+        backward: its gradient; None if there is none, or it is made of upstream gradients alone.
+        saving: what the forward saves for it; None if there is no gradient.
+    """
+
+    key: tuple[Any, ...]
+    backward: RenderedPart | None = None
+    saving: Saving | None = None
+
+    @property
+    def parts(self) -> tuple[RenderedPart, ...]:
+        """Forward and backward."""
+        return (self, self.backward) if self.backward else (self,)
+
+    @property
+    def gradients(self) -> dict[str, str]:
+        """For each input that has a gradient, the name of it."""
+        if self.saving is None:
+            return {}
+        return {name: of for name, of in self.saving.gradient.results.items() if of}
 
 
 def variant_suffix(
@@ -70,16 +126,20 @@ def module_context(
 ) -> dict[str, Any]:
     """Everything about the op itself; the writer adds versions and hashes."""
     first = variants[0].graph
+    public = _public(first)
     _check_alike(traced, variants)
     return {
         "name": traced.name,
         "doc": traced.source.quotable_doc or traced.name,
         "summary": (traced.source.quotable_doc or traced.name).splitlines()[0],
         "variants": variants,
+        "parts": [part for variant in variants for part in variant.parts],
         "spaces": spaces,
         "operands": [_operand(operand) for operand in traced.operands],
         "params": [_param(param) for param in traced.params],
-        "outputs": [_output(output) for output in first.outputs],
+        "outputs": [_output(output) for output in _public(first)],
+        "saved": _saved(variants),
+        "backward": _backward(traced, variants),
         "fold": next((dim.name for dim in first.dims.values() if dim.fold), None),
         "static_sizes": {d.name: d.size for d in first.dims.values() if d.size is not None},
         "specialize": traced.specialising,
@@ -93,7 +153,51 @@ def module_context(
         ),
         "public_signature": _public_signature(traced),
         "public_doc": _public_doc(traced, first),
-        "result_type": "torch.Tensor" if len(first.outputs) == 1 else _tuple_type(first.outputs),
+        "result_type": "torch.Tensor" if len(public) == 1 else _tuple_type(public),
+    }
+
+
+def _public(graph: Graph) -> tuple[Output, ...]:
+    """The results that a caller sees."""
+    return tuple(output for output in graph.outputs if output.public)
+
+
+def _saved(variants: Sequence[RenderedVariant]) -> list[str]:
+    """The statistics that some variant saves."""
+    found = {o.name: _output(o) for v in variants for o in v.graph.outputs if not o.public}
+    return list(found.values())
+
+
+def _backward(traced: TracedSpec, variants: Sequence[RenderedVariant]) -> dict[str, Any] | None:
+    """What the module says about the gradient; None if there is none."""
+    made = [(v, v.saving) for v in variants if v.saving is not None]
+    if not made:
+        return None
+    upstream = {k: name for _, saving in made for k, name in saving.gradient.upstream.items()}
+    alike = dict.fromkeys(name for _, saving in made for name in saving.alike)
+    parts = [(variant, variant.backward) for variant in variants if variant.backward]
+    counts: dict[str, int] = {}
+    operands: dict[str, Operand] = {}
+    outputs: dict[str, str] = {}
+    for _, part in parts:
+        for operand in part.graph.operands:
+            counts[operand.name] = counts.get(operand.name, 0) + 1
+            operands.setdefault(operand.name, operand)
+        outputs |= {output.name: _output(output) for output in part.graph.outputs}
+    order = [*(o.name for o in traced.operands), *operands]
+    ordered = sorted(operands.values(), key=lambda o: order.index(o.name))
+    declared = [
+        _operand(replace(o, optional=o.optional or counts[o.name] < len(variants))) for o in ordered
+    ]
+    return {
+        "upstream": upstream,
+        "alike": tuple(name for name in alike if name in operands),
+        "operands": declared,
+        "outputs": list(outputs.values()),
+        "variants": parts,
+        "signature": ", ".join(
+            [*(o.name for o in ordered), *(p.name for p in traced.params), "*", "compute"]
+        ),
     }
 
 
@@ -112,14 +216,14 @@ def _nonempty(traced: TracedSpec) -> tuple[str, ...]:
 
 def _preserves_strides(variants: Sequence[RenderedVariant]) -> bool:
     """Whether results may lie in memory as their operands do, transposed or not."""
-    plain = all(len(g) == 1 for v in variants for o in v.graph.outputs for g in o.stored)
+    plain = all(len(g) == 1 for v in variants for o in _public(v.graph) for g in o.stored)
     return plain and not any(positional(v.graph) or p.columns for v in variants for p in v.programs)
 
 
 def _check_alike(traced: TracedSpec, variants: Sequence[RenderedVariant]) -> None:
     """All variants of a spec must return the same outputs."""
     shapes = {
-        tuple((o.name, o.stored, o.dtype.name) for o in variant.graph.outputs)
+        tuple((o.name, o.stored, o.dtype.name) for o in _public(variant.graph))
         for variant in variants
     }
     if len(shapes) > 1:
@@ -162,7 +266,7 @@ def _param(param: Param) -> str:
     return f"Param({', '.join(parts)})"
 
 
-def _output(output: Output) -> str:
+def _output(output: Output, serves: tuple[str, ...] = ()) -> str:
     dtype = output.dtype
     if dtype.like:
         said = f"like={dtype.like!r}"
@@ -170,6 +274,7 @@ def _output(output: Output) -> str:
         said = 'dtype="float"'
     else:
         said = f"dtype=torch.{dtype.torch}"
+    said += f", serves={serves}" if serves else ""
     return f"Output({output.name!r}, {_stored(output.stored)}, {said})"
 
 
@@ -242,7 +347,7 @@ def _public_doc(traced: TracedSpec, graph: Graph) -> str:
         what = f"the size of {param.dim}" if param.kind == "size" else param.kind
         what = " or ".join(map(repr, param.choices)) if param.choices else what
         lines.append(f"    {param.name}: {what}{', or None' if param.optional else ''}.")
-    names = ", ".join(output.name for output in graph.outputs)
+    names = ", ".join(output.name for output in _public(graph))
     lines += [
         f"    out: where to write {names}.",
         '    backend: "triton", "torch" (the eager reference) or "auto".',
@@ -250,7 +355,7 @@ def _public_doc(traced: TracedSpec, graph: Graph) -> str:
         "",
         "Returns:",
     ]  # fmt: skip
-    for output in graph.outputs:
+    for output in _public(graph):
         lines.append(f"    {output.name}: {_shape(output.stored)}, {_dtype_text(output)}.")
     fold = next((dim.name for dim in graph.dims.values() if dim.fold), None)
     if fold:

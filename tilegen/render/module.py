@@ -28,7 +28,8 @@ def render_module(
 ) -> str:
     """The module of one op, before it is formatted and before its configs are proven."""
     folder = template_folder()
-    programs = [program for variant in variants for program in variant.programs]
+    parts = [part for variant in variants for part in variant.parts]
+    programs = [program for part in parts for program in part.programs]
     context: dict[str, Any] = module_context(traced, variants, spaces(programs, targets))
     context |= {
         "version": VERSION,

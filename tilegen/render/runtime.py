@@ -25,6 +25,7 @@ PARTS: Final = (
     "launches",
     "planning",
     "tuning",
+    "autograd",
     "library",
     "ops",
     "math",

@@ -121,7 +121,7 @@ def _contestants(
     yield _ready("tilegen", lambda: lambda: public(*tensors))
     if case.suite == "host":
         yield _ready("hand-written", lambda: planning.hand_written(module, runtime, arguments))
-        overload = module.OP._overload
+        overload = module.OP.overload
         yield _ready("registered op", lambda: lambda: overload(*arguments.all))
     eager = peers.EAGER.get(case.op) or planning.eager_reference(module, runtime, arguments)
     makers: Mapping[str, Callable[[], peers.Function | None]] = {

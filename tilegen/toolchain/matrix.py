@@ -48,7 +48,7 @@ def plan(subject: Subject, inputs: Inputs, outs: tuple[torch.Tensor, ...] | None
     runtime, op = subject.runtime, subject.op
     binding = runtime.bind(op, inputs.tensors, inputs.params)
     layouts = runtime.output_layouts(op, inputs.tensors, binding)
-    variant = op.variants[op._variant_key(inputs.tensors, inputs.params)]
+    variant = op.variants[op.variant_key(inputs.tensors, inputs.params)]
     return runtime.Plan(op, variant, binding, inputs.tensors, layouts, outs)
 
 

@@ -46,7 +46,7 @@ def make_plan(
     op = module.OP
     binding = runtime.bind(op, given.tensors, given.params)
     layouts = runtime.output_layouts(op, given.tensors, binding)
-    variant = op.variants[op._variant_key(given.tensors, given.params)]
+    variant = op.variants[op.variant_key(given.tensors, given.params)]
     plan = runtime.Plan(op, variant, binding, given.tensors, layouts, out)
     if target is not None:
         plan.target = target
@@ -81,7 +81,7 @@ def eager_reference(module: Any, runtime: Any, given: Arguments) -> Callable[...
     op = module.OP
     binding = runtime.bind(op, given.tensors, given.params)
     layouts = runtime.output_layouts(op, given.tensors, binding)
-    reference = op.variants[op._variant_key(given.tensors, given.params)].reference
+    reference = op.variants[op.variant_key(given.tensors, given.params)].reference
     absent = given.tensors[len([t for t in given.tensors if t is not None]) :]
 
     def eager(*tensors: torch.Tensor) -> Any:

@@ -34,7 +34,7 @@ def reference_outputs(
     """Return the outputs of a module's reference in fp64, unrounded, of the spec's dimensions."""
     op = module.OP
     folded = [runtime.fold(o, t, op.fold) for o, t in zip(op.inputs, tensors, strict=True)]
-    variant = op.variants[op._variant_key(tensors, params)]
+    variant = op.variants[op.variant_key(tensors, params)]
     return as_tuple(variant.reference(*folded, *params, compute=torch.float64))
 
 
