@@ -1273,7 +1273,7 @@ class Call:
         self.op = op
         self.sizes = binding.sizes
         self.target = target
-        self.element_size = _element_size(op, binding, dtypes)
+        self.element_size = _element_size(strides, dtypes)
         self._wanted = wanted
         self._extents = binding.extents
         self._strides = strides
@@ -1376,11 +1376,13 @@ class Call:
         return self._choices.pick(_nearest_space(space, self.target, self.element_size), cost)
 
 
-def _element_size(op: "Op", binding: Binding, dtypes: Mapping[str, torch.dtype]) -> int:
+def _element_size(
+    strides: Mapping[str, Mapping[str, tuple[int, ...]]], dtypes: Mapping[str, torch.dtype]
+) -> int:
     """Return bytes of what most of the traffic is: a row statistic in fp32 changes nothing."""
-    floats = [o for o in op.inputs if o.name in dtypes and dtypes[o.name].is_floating_point]
-    most = max((len(o.dims) for o in floats), default=0)
-    return max((dtypes[o.name].itemsize for o in floats if len(o.dims) == most), default=1)
+    dims = {name: len(strides.get(name, ())) for name in dtypes if dtypes[name].is_floating_point}
+    most = max(dims.values(), default=0)
+    return max((dtypes[name].itemsize for name in dims if dims[name] == most), default=1)
 
 
 def _nearest_space(
@@ -1938,7 +1940,7 @@ class Plan:
         steps = [step for step in launch.steps if product(step.grid)]
         return KernelCall(
             self.op,
-            [self._kernel(step, launch, types) for step in steps],
+            [self.kernel(step, launch, types) for step in steps],
             self._record(steps),
             [*allocated[given:], *workspaces],
             {
@@ -1970,7 +1972,8 @@ class Plan:
                     f'backend="torch" runs the reference'
                 )
 
-    def _kernel(self, step: Step, launch: Launch, types: Mapping[str, Any]) -> Kernel:
+    def kernel(self, step: Step, launch: Launch, types: Mapping[str, Any]) -> Kernel:
+        """Return a step as a prepared kernel, which knows its tensors by their positions."""
         op = self.op
         results = (*self.returned, *self.variant.internal)
         names = [*(o.name for o in op.inputs), *(o.name for o in results), *launch.workspaces]
@@ -2102,7 +2105,7 @@ def _backward(op: "Op", gradients: Gradients) -> Callable[..., Any]:
     kept = _kept(gradients)
 
     def backward(ctx: Any, *grads: torch.Tensor | None) -> tuple[torch.Tensor | None, ...]:
-        known = dict(zip(kept, ctx.saved_tensors, strict=True))
+        known: dict[Any, Any] = dict(zip(kept, ctx.saved_tensors, strict=True))
         for output, grad, like in zip(op.results, grads, ctx.like, strict=True):
             if output.name in gradients.upstream:
                 known[gradients.upstream[output.name]] = _zeros(*like) if grad is None else grad
@@ -2111,13 +2114,13 @@ def _backward(op: "Op", gradients: Gradients) -> Callable[..., Any]:
         if gradients.op is not None:
             known |= _results(gradients.op, known, ctx.params, sources)
         rest = len(op.params) + bool(op.saved)
-        return (*map(known.get, sources), *(None,) * rest)
+        return (*(known.get(source) for source in sources), *(None,) * rest)
 
     return backward
 
 
 def _results(
-    op: "Op", known: Mapping[str, Any], params: Sequence[Any], sources: Sequence[str | None]
+    op: "Op", known: Mapping[Any, Any], params: Sequence[Any], sources: Sequence[str | None]
 ) -> dict[str, torch.Tensor]:
     """Return the results of a backward that are among ``sources``."""
     wanted = [output.name in sources for output in op.outputs]
@@ -2266,7 +2269,8 @@ def _batched(op: "Op") -> Callable[..., Any]:
         ]
         if isinstance(parts[0], torch.Tensor):
             return torch.stack(parts), 0
-        return tuple(map(torch.stack, zip(*parts, strict=True))), (0,) * len(parts[0])
+        stacked = tuple(torch.stack(one) for one in zip(*parts, strict=True))
+        return stacked, (0,) * len(stacked)
 
     return rule
 

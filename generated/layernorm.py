@@ -1,9 +1,9 @@
 """Normalise each row to mean 0 and variance 1 (Ba et al., arXiv:1607.06450).
 
-Built by tilegen 0.1.0 from specs/layernorm.py (spec 93853039, templates c2fd5bca).
+Built by tilegen 0.1.0 from specs/layernorm.py (spec 93853039, templates bc911406).
 Rebuild with `tilegen build`; edits are overwritten.
 
-Traffic: 2*M*N*e + 8*M + N*e bytes (e: bytes of an element)
+Traffic: 2*M*N*e + N*e bytes (e: bytes of an element)
 Work: 7*M*N + 9*M flops, 4*M of them exponentials, roots and quotients
 Bound: memory on every target
 Eager PyTorch: 7 kernels, 4.0 times the bytes

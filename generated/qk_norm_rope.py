@@ -2,10 +2,10 @@
 
 As in Qwen3; the rotation is that of rope (Su et al., arXiv:2104.09864).
 
-Built by tilegen 0.1.0 from specs/qk_norm_rope.py (spec ffec5b43, templates c2fd5bca).
+Built by tilegen 0.1.0 from specs/qk_norm_rope.py (spec ffec5b43, templates bc911406).
 Rebuild with `tilegen build`; edits are overwritten.
 
-Traffic: 4*B*D*H*S*e + 4*B*H*S + B*S*i + 2*D*e*Min(P, B*S) + 2*D*e bytes (e: bytes of an element, i: bytes of an index)
+Traffic: 4*B*D*H*S*e + B*S*i + 2*D*e*Min(P, B*S) + 2*D*e bytes (e: bytes of an element, i: bytes of an index)
 Work: 14*B*D*H*S + 6*B*H*S flops, 2*B*H*S of them exponentials, roots and quotients
 Bound: memory on every target
 Eager PyTorch: 15 kernels, 8.4 times the bytes

@@ -1,9 +1,9 @@
 """Divide each row by its root mean square (Zhang and Sennrich, arXiv:1910.07467).
 
-Built by tilegen 0.1.0 from specs/rmsnorm.py (spec bd8c4dde, templates c2fd5bca).
+Built by tilegen 0.1.0 from specs/rmsnorm.py (spec bd8c4dde, templates bc911406).
 Rebuild with `tilegen build`; edits are overwritten.
 
-Traffic: 2*M*N*e + 4*M + N*e bytes (e: bytes of an element)
+Traffic: 2*M*N*e + N*e bytes (e: bytes of an element)
 Work: 4*M*N + 3*M flops, 2*M of them exponentials, roots and quotients
 Bound: memory on every target
 Eager PyTorch: 6 kernels, 4.0 times the bytes

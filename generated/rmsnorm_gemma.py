@@ -1,9 +1,9 @@
 """RMSNorm as in Gemma's model code: weights are stored less 1, and only y rounds.
 
-Built by tilegen 0.1.0 from specs/rmsnorm_gemma.py (spec 741520ae, templates c2fd5bca).
+Built by tilegen 0.1.0 from specs/rmsnorm_gemma.py (spec 741520ae, templates bc911406).
 Rebuild with `tilegen build`; edits are overwritten.
 
-Traffic: 2*M*N*e + 4*M + N*e bytes (e: bytes of an element)
+Traffic: 2*M*N*e + N*e bytes (e: bytes of an element)
 Work: 5*M*N + 3*M flops, 2*M of them exponentials, roots and quotients
 Bound: memory on every target
 Eager PyTorch: 7 kernels, 4.0 times the bytes

@@ -1,9 +1,9 @@
 """RMSNorm as in Llama's model code: the row rounds to x's dtype before the weight.
 
-Built by tilegen 0.1.0 from specs/rmsnorm_llama.py (spec 1bf4bfaa, templates c2fd5bca).
+Built by tilegen 0.1.0 from specs/rmsnorm_llama.py (spec 1bf4bfaa, templates bc911406).
 Rebuild with `tilegen build`; edits are overwritten.
 
-Traffic: 2*M*N*e + 4*M + N*e bytes (e: bytes of an element)
+Traffic: 2*M*N*e + N*e bytes (e: bytes of an element)
 Work: 5*M*N + 3*M flops, 2*M of them exponentials, roots and quotients
 Bound: memory on every target
 Eager PyTorch: 7 kernels, 5.0 times the bytes

@@ -150,9 +150,10 @@ def _footprint(node: Node) -> Footprint:
 
 
 def traffic(graph: Graph) -> tuple[sympy.Expr, sympy.Expr]:
-    """Bytes that must be read, and written."""
+    """Bytes that must be read, and written; what only a backward wants does not count."""
     read = sum((touched(graph, o) * element(o.name, o.dtype) for o in graph.operands), ZERO)
-    return sympy.expand(read), sympy.expand(sum((_stored(graph, o) for o in graph.outputs), ZERO))
+    outputs = [output for output in graph.outputs if output.public or not output.optional]
+    return sympy.expand(read), sympy.expand(sum((_stored(graph, o) for o in outputs), ZERO))
 
 
 def _stored(graph: Graph, output: Output) -> sympy.Expr:
