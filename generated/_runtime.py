@@ -2565,7 +2565,7 @@ class Op:
             variant = self.variants[self.variant_key(inputs, params)]
             layouts = output_layouts(self, inputs, binding)
             self._check_reductions(binding, layouts)
-            results = evaluate(self, variant.reference, inputs, params, layouts)
+            results = tuple(evaluate(self, variant.reference, inputs, params, layouts))
         else:
             made = self.overload(*inputs, *params, *((recording,) if self.saved else ()))
             results = (made,) if isinstance(made, torch.Tensor) else made
