@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from math import prod
 from typing import Any
 
 from tilegen.analysis.cost import Cost, Floor, cost, floor, least, plain, value
@@ -15,13 +16,8 @@ from tilegen.render.context import RenderedVariant
 from tilegen.schedule.budgets import registers
 from tilegen.schedule.config import next_power_of_2
 from tilegen.schedule.demand import Demand, demands, work_of
-from tilegen.schedule.predict import (
-    block_cost,
-    flat_cost,
-    loop_cost,
-    programs_resident,
-    split_cost,
-)
+from tilegen.schedule.kinds import KINDS
+from tilegen.schedule.predict import programs_resident
 from tilegen.schedule.proof import Proofs
 from tilegen.schedule.search import Key, Verdict
 from tilegen.schedule.space import NO_PROOFS, keys, verdicts
@@ -60,7 +56,7 @@ class ConfigFacts:
     """One config of the search space.
 
     Attributes:
-        kind: of the schedule.
+        kind: of the schedule; its table, where that is of a part of the module.
         config: its values.
         shared: predicted bytes of shared memory of a program.
         registers: predicted registers of a thread.
@@ -153,14 +149,14 @@ def explain(
     asked = demands(op.programs)
     table = keys(tuple(dict.fromkeys((*targets, target))))
     row = next(k for k in table if (k.target.architecture, k.size) == (target.architecture, size))
-    spaces = {kind: verdicts(demand, row, table, proofs) for kind, demand in asked.items()}
+    spaces = {name: verdicts(demand, row, table, proofs) for name, demand in asked.items()}
     key = Key(target, size)
     stages = [
         [_schedule(program, one, spaces, key, here, at) for one in program.schedules]
         for at, program in enumerate(programs, 1)
     ]
     space = tuple(
-        _config(asked[kind], verdict, key, proofs) for kind, of in spaces.items() for verdict in of
+        _config(asked[name], verdict, key, proofs) for name, of in spaces.items() for verdict in of
     )
     return Explanation(
         graph.name, _variant_name(op, variant), target.name, dtype,
@@ -221,24 +217,17 @@ def _schedule(
     """Bytes, work and predicted time of one schedule."""
     one = cost(program, schedule)
     work = work_of(program, schedule)
-    rows = _count(program.rows, sizes)
-    columns = _count(program.columns, sizes)
+    kind = KINDS[schedule.kind]
+    rows = prod(sizes[dim] for dim in program.rows)
+    columns = prod(
+        next_power_of_2(sizes[dim]) if kind.whole else sizes[dim] for dim in program.columns
+    )
     target, size = key.target, key.size
-    configs = spaces["loop" if schedule.kind == "split" else schedule.kind]
-    times: dict[Verdict, float] = {}
-    for verdict in (v for v in configs if v.kept):
-        config = verdict.config
-        if schedule.kind == "block":
-            width = 1
-            for dim in program.columns:
-                width *= next_power_of_2(sizes[dim])
-            times[verdict] = block_cost(config, target, work, size, rows, width)
-        elif schedule.kind == "loop":
-            times[verdict] = loop_cost(config, target, work, size, rows, columns)
-        elif schedule.kind == "split":
-            times[verdict] = split_cost(config, target, work, size, rows, columns)
-        else:
-            times[verdict] = flat_cost(config, target, work, size, rows)
+    times = {
+        verdict: kind.cost(verdict.config, target, work, size, rows, columns)
+        for verdict in spaces[schedule.table]
+        if verdict.kept
+    }
     ranks = {v: (seconds == math.inf, v.spills, seconds) for v, seconds in times.items()}
     best = min(ranks, key=lambda verdict: ranks[verdict], default=None)
     seconds = times[best] if best else math.inf
@@ -247,13 +236,6 @@ def _schedule(
         value(one.special, sizes, size), None if seconds == math.inf else 1e6 * seconds,
         _values(best) if best else "removed by the compiler", bool(best and best.spills), stage,
     )  # fmt: skip
-
-
-def _count(dims: Sequence[str], sizes: Mapping[str, int]) -> int:
-    total = 1
-    for dim in dims:
-        total *= sizes[dim]
-    return total
 
 
 def _values(verdict: Verdict) -> str:
@@ -268,10 +250,10 @@ def _config(demand: Demand, verdict: Verdict, key: Key, proofs: Proofs) -> Confi
     resident = programs_resident(target, threads, needed, verdict.shared)
     compiled = {
         version: asdict(said)
-        for version, said in proofs.by_version(demand.kind, key, verdict.values).items()
+        for version, said in proofs.by_version(demand.table, key, verdict.values).items()
     }
     return ConfigFacts(
-        demand.kind, _values(verdict), verdict.shared, needed, resident,
+        demand.table, _values(verdict), verdict.shared, needed, resident,
         min(1.0, resident * threads / target.max_threads_per_sm),
         "kept" if verdict.kept else verdict.reason, compiled,
     )  # fmt: skip

@@ -16,19 +16,28 @@ from tilegen.ir.graph import Graph
 from tilegen.ir.numerics import improve
 from tilegen.ir.verify import verify
 
-FAMILIES: dict[str, Callable[[Graph, str, LineOf], Program]] = {
+FAMILIES: dict[str, Callable[[Graph, str, LineOf, str], Program]] = {
     "elementwise": elementwise.plan,
     "rowwise": rowwise.plan,
 }
 
 
-def programs(stages: Sequence[Stage], suffix: str, line_of: LineOf) -> tuple[Program, ...]:
-    """The kernels of each stage, in order."""
+def programs(
+    stages: Sequence[Stage], suffix: str, line_of: LineOf, part: str = ""
+) -> tuple[Program, ...]:
+    """The kernels of each stage, in order.
+
+    Args:
+        stages: of one variant.
+        suffix: tells the variant from the others in names.
+        line_of: gives the line of the spec that a node came from.
+        part: of the module ("backward"), whose kernels have tables of configs of their own.
+    """
     if len(stages) == 1:
-        return (_program(stages[0], suffix, line_of),)
+        return (_program(stages[0], suffix, line_of, part),)
     found = []
     for at, stage in enumerate(stages, 1):
-        program = _program(stage, f"{suffix}_stage_{at}", line_of)
+        program = _program(stage, f"{suffix}_stage_{at}", line_of, part)
         tensors = [operand.name for operand in stage.graph.operands]
         tensors += [output.name for output in stage.graph.outputs]
         own = Let("call", f"call.among({', '.join(map(repr, tensors))})")
@@ -36,7 +45,7 @@ def programs(stages: Sequence[Stage], suffix: str, line_of: LineOf) -> tuple[Pro
     return tuple(found)
 
 
-def _program(stage: Stage, suffix: str, line_of: LineOf) -> Program:
+def _program(stage: Stage, suffix: str, line_of: LineOf, part: str) -> Program:
     graph = improve(stage.graph)
     verify(graph)
-    return FAMILIES[stage.family](graph, suffix, line_of)
+    return FAMILIES[stage.family](graph, suffix, line_of, part)

@@ -24,6 +24,7 @@ from tilegen.families.program import (
     Statement,
     Sweep,
     names_text,
+    space_name,
 )
 from tilegen.families.sweeps import read_once
 from tilegen.ir.graph import Graph, Node
@@ -46,8 +47,8 @@ LAUNCHES = {
 }
 
 
-def plan(graph: Graph, suffix: str, line_of: LineOf) -> Program:
-    """The kernels of an elementwise op.
+def plan(graph: Graph, suffix: str, line_of: LineOf, part: str = "") -> Program:
+    """The kernels of an elementwise op; their tables of configs are those of a part of the module.
 
     Raises:
         FamilyMismatch: there is a reduction.
@@ -58,7 +59,7 @@ def plan(graph: Graph, suffix: str, line_of: LineOf) -> Program:
                 f"{node.attrs['monoid']}() in an elementwise op", node.span, "use @rowwise"
             )
     dims = walked(graph)
-    make = _Maker(graph, f"_{graph.name}{suffix}", dims, line_of)
+    make = _Maker(graph, f"_{graph.name}{suffix}", dims, line_of, part)
     groups = joined(membership(graph, dims), MOST_AXES)
     schedules = [make.flat()] if _all_alike(graph, dims) else []
     schedules.append(make.tiled(groups) if len(groups) > 1 else make.strided())
@@ -107,6 +108,7 @@ class _Maker:
     name: str
     dims: tuple[str, ...]
     line_of: LineOf
+    part: str
 
     def flat(self) -> Schedule:
         """One line of elements."""
@@ -119,7 +121,7 @@ class _Maker:
         reorder = "" if positional(self.graph) else ", reorder=True"
         return Schedule(
             "flat",
-            "FLAT_CONFIGS",
+            space_name("flat", self.part),
             ("flat_cost", "axes.total"),
             (kernel,),
             possible=f"axes.flat({names_text(full)})",
@@ -169,7 +171,7 @@ class _Maker:
         shape = f'tile_shape({crossed}, height, length, config["TILE"], call.element_size)'
         return Schedule(
             "tiled",
-            "TILED_CONFIGS",
+            space_name("tiled", self.part),
             ("flat_cost", "outer * height * length"),
             (kernel,),
             before=before,

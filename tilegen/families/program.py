@@ -193,13 +193,18 @@ class Workspace:
     dtype: str
 
 
+def space_name(kind: str, part: str = "") -> str:
+    """The table of the configs of a kind of schedule, in a part of a module (or all of it)."""
+    return f"{part}_{kind}_CONFIGS".strip("_").upper()
+
+
 @dataclass(frozen=True, eq=False, slots=True)
 class Schedule:
     """One way to compute a program: kernels launched in order, and when; compared by identity.
 
     Attributes:
-        kind: flat, tiled, block, loop or split.
-        space: the table that its config is chosen from.
+        kind: a row of `schedule.kinds`: flat, tiled, block, loop or split.
+        space: the table that its config is chosen from, by `space_name`.
         time: the cost function of its configs, and what it takes of the call.
         kernels: launched in order.
         possible: the predicate under which it is right; empty if it always is.
@@ -220,6 +225,11 @@ class Schedule:
     lets: tuple[Let, ...] = ()
     passes: int = 1
     workspaces: tuple[Workspace, ...] = ()
+
+    @property
+    def table(self) -> str:
+        """What tells its table from the others of a module ("block", "backward_block")."""
+        return self.space.removesuffix("_CONFIGS").lower()
 
 
 @dataclass(frozen=True, eq=False, slots=True)

@@ -23,6 +23,7 @@ from tilegen.families.program import (
     Sweep,
     Workspace,
     names_text,
+    space_name,
 )
 from tilegen.ir.build import Builder
 from tilegen.ir.graph import Graph, Node, rewrite
@@ -47,12 +48,15 @@ TWO_AXES = (
 )
 
 
-def plan(graph: Graph, suffix: str, line_of: LineOf) -> Program:
-    """The kernels of a graph whose reductions are all over the same dimensions."""
+def plan(graph: Graph, suffix: str, line_of: LineOf, part: str = "") -> Program:
+    """The kernels of a graph whose reductions are all over the same dimensions.
+
+    Their tables of configs are those of a part of the module.
+    """
     reduced = {dim for n in graph.nodes if n.op == "reduce" for dim in n.attrs["over"]}
     columns = graph.ordered(reduced)
     rows = tuple(dim for dim in walked(graph) if dim not in columns)
-    make = _Maker(graph, suffix, rows, columns, line_of)
+    make = _Maker(graph, suffix, rows, columns, line_of, part)
     looped = _looped(graph)
     levels = sweeps.levels(looped)
     depth = max(levels.values())
@@ -98,8 +102,10 @@ class _Maker:
         rows: tuple[str, ...],
         columns: tuple[str, ...],
         line_of: LineOf,
+        part: str,
     ) -> None:
         self.graph, self.rows, self.columns, self.line_of = graph, rows, columns, line_of
+        self.part = part
         self.name, self.suffix = f"_{graph.name}{suffix}", suffix
         self.column_axes = min(len(columns), 2)
         self.row_total = rows[0] if len(rows) == 1 else "ROWS"
@@ -173,7 +179,7 @@ class _Maker:
     def _too_wide(self) -> str:
         return (
             f"{self.graph.name}: a row has {{columns}} columns, {{width}} when padded to a power "
-            "of two, and no config of BLOCK_CONFIGS holds as many in registers"
+            f"of two, and no config of {space_name('block', self.part)} holds as many in registers"
         )
 
     def _lets(self) -> tuple[Let, ...]:
@@ -258,7 +264,7 @@ class _Maker:
         )  # fmt: skip
         fits = 'max(1, min(config["TILE"] // width, next_power_of_2(rows.total)))'
         return Schedule(
-            "block", "BLOCK_CONFIGS", ("block_cost", "rows.total", "width"), (kernel,),
+            "block", space_name("block", self.part), ("block_cost", "rows.total", "width"), (kernel,),
             preferred="" if alone else "block <= loop", lets=(Let("block_m", fits),),
         )  # fmt: skip
 
@@ -274,7 +280,7 @@ class _Maker:
             lets, constants = TWO_AXES, {**LANE_CONSTANTS, "WIDTH": "span"}
         kernel = self.kernel("loop", doc, low, passes, self.tensors(), "rows.total", constants)
         return Schedule(
-            "loop", "LOOP_CONFIGS", ("loop_cost", "rows.total", "columns"), (kernel,),
+            "loop", space_name("loop", self.part), ("loop_cost", "rows.total", "columns"), (kernel,),
             lets=lets, passes=count,
         )  # fmt: skip
 
@@ -309,7 +315,7 @@ class _Maker:
         )
         chosen = 'split_row(call.target, rows.total, columns, config["TILE"])'
         return Schedule(
-            "split", "LOOP_CONFIGS", ("split_cost", "rows.total", "columns"), (partial, finish),
+            "split", space_name("loop", self.part), ("split_cost", "rows.total", "columns"), (partial, finish),
             possible="height == 1" if self.column_axes == 2 else "",
             preferred="split < min(block, loop)", lets=(Let("splits, chunk", chosen), *LANES),
             passes=1 + wide, workspaces=workspaces,

@@ -76,16 +76,16 @@ class Limits:
 
 def limits(demand: Demand, target: Target, size: int, warps: int) -> Limits:
     """The largest tiles that a GPU allows, by registers and by shared memory."""
-    work, kind = demand.work, demand.kind
+    work, use = demand.work, demand.kind.shared
     threads = warps * target.warp_size
     held = max(1.0, work.held if size < 4 else work.held_wide * (size / 4))
     registers = _numbers("registers")(warps, target.warp_size, target.registers_per_sm, held)
     most = target.shared_per_program
-    if kind == "block":
+    if use == "join":
         shared = _numbers("join")(target.warp_size, size, word_of(size), most)
         if demand.shared_row:
             shared = min(shared, _numbers("row")(word_of(size), most))
-    elif kind == "loop":
+    elif use == "lanes":
         shared = _numbers("lanes")(size, word_of(size), most)
     else:
         shared = float("inf")
@@ -102,12 +102,12 @@ def shared_bytes(demand: Demand, target: Target, size: int, tile: int, warps: in
 
     The compiler needs no more (tests compare), and less where a row lies in one warp.
     """
-    word = word_of(size)
-    if demand.kind == "flat":
+    word, use = word_of(size), demand.kind.shared
+    if not use:
         return 0
-    if demand.kind == "tiled":
+    if use == "crossed":
         return word * tile  # what a tensor contiguous along the other axis goes through
-    if demand.kind == "block":
+    if use == "join":
         rows = word * tile * size // (target.warp_size * VECTOR_BYTES)
         return max(word * warps, rows, word * tile // 2 if demand.shared_row else 0)
     lanes = word * tile * size // VECTOR_BYTES  # one state may change its layout

@@ -9,6 +9,7 @@ from functools import cache
 from tilegen.analysis.statements import VECTOR_BYTES, Pass, Shape, passes
 from tilegen.families.program import Program, Schedule
 from tilegen.ir.types import DType
+from tilegen.schedule.kinds import KINDS, Kind
 from tilegen.schedule.predict import Work
 
 #: Element size at which the cost of tensors with a type of their own is expressed.
@@ -20,16 +21,18 @@ LOOP_HOLDS, AHEAD_HOLDS = 0.6, 1.4
 
 @dataclass(frozen=True, slots=True)
 class Demand:
-    """What the search knows of a kind of schedule.
+    """What the search knows of the schedules that share a table of configs.
 
     Attributes:
-        kind: flat, tiled, block or loop (split rows have the loop's configs).
+        table: names the table ("block", "backward_block").
+        kind: that the table is of.
         work: for one element of the tile.
         shared_row: whether rows of a tile share a tensor, which may change its layout.
         only: whether wider rows have no other schedule.
     """
 
-    kind: str
+    table: str
+    kind: Kind
     work: Work
     shared_row: bool = False
     only: bool = False
@@ -69,22 +72,28 @@ def work_of(program: Program, schedule: Schedule) -> Work:
 
 
 def demands(programs: Sequence[Program]) -> dict[str, Demand]:
-    """By kind of schedule, the most that any variant of an op asks for."""
-    works: dict[str, list[Work]] = {}
+    """By table, the most that any variant of an op asks of its configs.
+
+    Only schedules of the kind that a table is named for count: split rows have the loop's configs.
+    """
+    users: dict[str, list[tuple[Program, Schedule]]] = {}
     for program in programs:
         for schedule in program.schedules:
-            kind = "loop" if schedule.kind == "split" else schedule.kind
-            if schedule.kind != "split":
-                works.setdefault(kind, []).append(work_of(program, schedule))
+            if KINDS[schedule.kind].doc:
+                users.setdefault(schedule.table, []).append((program, schedule))
+    return {table: _demand(table, of) for table, of in users.items()}
+
+
+def _demand(table: str, users: Sequence[tuple[Program, Schedule]]) -> Demand:
+    kind = KINDS[users[0][1].kind]
     shared = any(
         program.rows and operand.dims and not set(operand.dims) & set(program.rows)
-        for program in programs
+        for program, _ in users
         for operand in program.graph.operands
     )
-    only = any(
-        {schedule.kind for schedule in program.schedules} == {"block"} for program in programs
-    )
-    return {kind: Demand(kind, _coarse(_most(of)), shared, only) for kind, of in works.items()}
+    only = kind.sole and any(len(program.schedules) == 1 for program, _ in users)
+    work = _coarse(_most(work_of(program, schedule) for program, schedule in users))
+    return Demand(table, kind, work, shared, only)
 
 
 def works(program: Program) -> dict[str, str]:

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from tilegen.families.program import Program
 from tilegen.records import Records, entry_name, holds
+from tilegen.schedule.kinds import KINDS
 from tilegen.schedule.search import Key, Values
 
 #: The version of Triton whose numbers count. Another version can only take a config out.
@@ -58,16 +59,18 @@ class Proofs:
     Attributes:
         stored: by architecture class, then by Triton version: records by entry.
         kernels: by table ("block"; "loop" counts splits in), the kernels launched with its configs.
+        main: of them those that a table of row kernels is named for.
     """
 
     stored: Mapping[str, Mapping[str, Mapping[str, Mapping[str, Any]]]] = field(
         default_factory=dict
     )
     kernels: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    main: frozenset[str] = frozenset()
 
-    def of(self, kind: str, key: Key, values: Values) -> Said:
+    def of(self, table: str, key: Key, values: Values) -> Said:
         """What counts: the reference compiler's numbers, or else the newest's; any one's fault."""
-        found = self.by_version(kind, key, values)
+        found = self.by_version(table, key, values)
         for said in found.values():
             if said.fault:
                 return said
@@ -75,13 +78,13 @@ class Proofs:
         best = [version for version in whole if version.startswith(f"{REFERENCE}.")] or whole
         return found[best[-1]] if best else UNPROVEN
 
-    def by_version(self, kind: str, key: Key, values: Values) -> dict[str, Said]:
+    def by_version(self, table: str, key: Key, values: Values) -> dict[str, Said]:
         """What each version of Triton that has a record said, the newest last."""
         versions = self.stored.get(key.target.architecture)
         if not versions:
             return {}
         given = dict(values)
-        names = [entry_name(name, key.size, given) for name in self.kernels.get(kind, ())]
+        names = [entry_name(name, key.size, given) for name in self.kernels.get(table, ())]
         found = {}
         for version, records in versions.items():
             own = [records.get(name) for name in names]
@@ -90,7 +93,7 @@ class Proofs:
                 held = [
                     r.get("registers", 0)
                     for n, r in zip(names, own, strict=True)
-                    if r and _is_main(n, kind)
+                    if r and n.split(" ", 1)[0] in self.main
                 ]
                 found[version] = replace(said, held=max(held, default=0) if said.complete else 0)
         return found
@@ -120,11 +123,6 @@ def _worst(
     )
 
 
-def _is_main(entry: str, kind: str) -> bool:
-    """Whether an entry is of a kernel that a table of row kernels is named for."""
-    return kind in ("block", "loop") and entry.split(" ", 1)[0].endswith(f"_{kind}")
-
-
 def proofs(
     op: str,
     programs: Sequence[Program],
@@ -140,11 +138,13 @@ def proofs(
         hashes: of its kernels, by `tilegen.records.kernel_hashes`.
     """
     kernels: dict[str, dict[str, None]] = {}
+    main: set[str] = set()
     for program in programs:
         for schedule in program.schedules:
-            kind = "loop" if schedule.kind == "split" else schedule.kind
-            names = kernels.setdefault(kind, {})
+            names = kernels.setdefault(schedule.table, {})
             names |= dict.fromkeys(kernel.name for kernel in schedule.kernels)
+            if KINDS[schedule.kind].doc and KINDS[schedule.kind].rows:
+                main.add(schedule.kernels[0].name)
     holding = {
         architecture: {
             version: dict(_holding(of_version.get(op, {}), hashes))
@@ -152,7 +152,8 @@ def proofs(
         }
         for architecture, records in stored.items()
     }
-    return Proofs(holding, {kind: tuple(names) for kind, names in kernels.items()})
+    whole = {table: tuple(names) for table, names in kernels.items()}
+    return Proofs(holding, whole, frozenset(main))
 
 
 def _holding(

@@ -18,9 +18,9 @@ from tilegen.targets import TARGETS, Target
 def manifest_entry(
     op: BuiltOp, targets: Sequence[Target] = TARGETS, proofs: Proofs = NO_PROOFS
 ) -> dict[str, Any]:
-    """Costs in closed form, and the search of each kind of schedule, as plain data.
+    """Costs in closed form, and the search behind each table of configs, as plain data.
 
-    `search` maps a kind to what was considered: for each class and element size, configs (as
+    `search` maps a table to what was considered: for each class and element size, configs (as
     `TILE/num_warps`) by verdict: kept ones (with those of them that have no record of the compiler
     or spill), and those rejected by each budget or by the compiler. What the compiler said stands
     in `removed`; all other reasons with their numbers follow from `space.verdicts`, and
@@ -35,8 +35,8 @@ def manifest_entry(
         ],
         "eager": {"kernels": by_op.kernels, "bytes": str(plain(by_op.bytes))},
         "search": {
-            kind: _search(demand, keys(tuple(targets)), proofs)
-            for kind, demand in demands(programs).items()
+            table: _search(demand, keys(tuple(targets)), proofs)
+            for table, demand in demands(programs).items()
         },
     }
 
@@ -62,7 +62,7 @@ def _search(demand: Demand, keys: tuple[Key, ...], proofs: Proofs) -> list[dict[
     for key, chosen in kept(demand, keys).items():
         found = _by_verdict(demand, key, chosen, stand[key])
         removed = {
-            _short(values): proofs.of(demand.kind, key, values).fault
+            _short(values): proofs.of(demand.table, key, values).fault
             for values in chosen
             if values not in stand[key]
         }

@@ -14,7 +14,7 @@ from tilegen.analysis.statements import VECTOR_BYTES
 from tilegen.schedule.budgets import limits, registers, shared_bytes
 from tilegen.schedule.config import Config
 from tilegen.schedule.demand import Demand
-from tilegen.schedule.predict import MOST_REGISTERS, Work, block_cost, flat_cost, loop_cost
+from tilegen.schedule.predict import MOST_REGISTERS, Work
 from tilegen.targets import Target
 
 #: Configs of one kernel kind, architecture class and element size that stand in a module.
@@ -24,37 +24,6 @@ UNFIT: Final = 1e6
 #: Wider rows of an op without a loop are refused. Up to here configs that spill are kept, if no
 #: other holds the row.
 WIDEST_BLOCK: Final = 32_768
-
-#: Elements of a tile that a thread works on: 64 did not spill when measured, 128 did; and what a
-#: thread does one after the other, other warps cannot hide. Without a reduction, one vector is best
-#: (gelu: 1.01 to 1.04 of its time with two to four of them).
-MOST_ELEMENTS: Final = 64
-
-WARPS: Final = {
-    "flat": (1, 2, 4, 8), "tiled": (1, 2, 4, 8), "block": (1, 2, 4, 8, 16, 32),
-    "loop": (4, 8, 16, 32),
-}  # fmt: skip
-TILES: Final = {
-    "flat": tuple(2**n for n in range(9, 14)),
-    "tiled": tuple(2**n for n in range(10, 14)),
-    "block": tuple(2**n for n in range(9, 16)),
-    "loop": tuple(2**n for n in range(11, 16)),
-}
-
-#: (rows, columns) at which configs are compared: what models do, from one token to a full batch,
-#: narrow heads to wide vocabularies. Elementwise ops count elements.
-SHAPES: Final[dict[str, tuple[tuple[int, int], ...]]] = {
-    "flat": ((1, 2**14), (1, 2**19), (1, 2**23), (1, 2**28)),
-    "tiled": ((1, 2**14), (1, 2**19), (1, 2**23), (1, 2**28)),
-    "block": (
-        (2**19, 128), (32768, 1024), (4096, 4096), (16384, 8192), (8192, 16384), (4096, 32768),
-        (16, 4096),
-    ),
-    "loop": (
-        (16384, 8192), (8192, 16384), (4096, 32768), (2048, 131072), (64, 65536),
-    ),
-}  # fmt: skip
-
 
 Values = tuple[tuple[str, int], ...]
 """A config as pairs, in the order that a module prints."""
@@ -107,7 +76,7 @@ def considered(demand: Demand, key: Key) -> tuple[Verdict, ...]:
     """
     work = demand.work
     budgeted = Work(0, 0, 0, held=work.held, held_wide=work.held_wide)
-    return _considered(replace(demand, work=budgeted), key)
+    return _considered(replace(demand, table="", work=budgeted), key)
 
 
 @cache
@@ -115,11 +84,11 @@ def _considered(demand: Demand, key: Key) -> tuple[Verdict, ...]:
     """The same; all ops that ask the same of the budgets share it."""
     found = [
         _judged(demand, key, tile, warps)
-        for warps in WARPS[demand.kind]
-        for tile in TILES[demand.kind]
+        for warps in demand.kind.warps
+        for tile in demand.kind.tiles
     ]
     if demand.only:
-        saved = _last_resort(found, key.target)
+        saved = _last_resort(found, demand.kind.tiles, key.target)
         found = [replace(v, reason="") if v in saved else v for v in found]
     return tuple(found)
 
@@ -148,7 +117,7 @@ def _refusal(demand: Demand, key: Key, tile: int, warps: int, shared: int, neede
         return f"threads: {threads} of at most {target.max_threads_per_program}"
     if tile * size < threads * min(VECTOR_BYTES, 8 * size):
         return f"loads: {tile * size // threads} bytes a thread, too few for a wide one"
-    most_elements = VECTOR_BYTES // size if demand.kind == "flat" else MOST_ELEMENTS
+    most_elements = demand.kind.elements or VECTOR_BYTES // size
     if tile > most_elements * threads:
         return f"elements: {tile // threads} a thread of at most {most_elements}"
     most = limits(demand, target, size, warps)
@@ -162,7 +131,7 @@ def _refusal(demand: Demand, key: Key, tile: int, warps: int, shared: int, neede
     return ""
 
 
-def _last_resort(found: Sequence[Verdict], target: Target) -> list[Verdict]:
+def _last_resort(found: Sequence[Verdict], tiles: Sequence[int], target: Target) -> list[Verdict]:
     """Configs that spill, for rows that no other config holds: those that spill least."""
     widest = max((v.config["TILE"] for v in found if not v.reason), default=0)
 
@@ -172,7 +141,7 @@ def _last_resort(found: Sequence[Verdict], target: Target) -> list[Verdict]:
         return verdict.registers - most, verdict.config["num_warps"]
 
     saved = []
-    for tile in TILES["block"]:
+    for tile in tiles:
         if widest < tile <= WIDEST_BLOCK:
             spilling = [
                 v
@@ -187,16 +156,13 @@ def predicted(
     demand: Demand, key: Key, config: Config, rows: int, columns: int
 ) -> float:  # fmt: skip
     """Seconds of a config at one shape."""
-    if demand.kind in ("flat", "tiled"):
-        return flat_cost(config, key.target, demand.work, key.size, rows * columns)
-    cost = block_cost if demand.kind == "block" else loop_cost
-    return cost(config, key.target, demand.work, key.size, rows, columns)
+    return demand.kind.cost(config, key.target, demand.work, key.size, rows, columns)
 
 
 @cache
 def slowness(demand: Demand, key: Key) -> dict[Values, tuple[float, ...]]:
     """Of each config that fits: its predicted time at each shape, in that of the best config."""
-    shapes = SHAPES[demand.kind]
+    shapes = demand.kind.shapes
     times = {
         verdict.values: [predicted(demand, key, dict(verdict.values), *s) for s in shapes]
         for verdict in considered(demand, key)
@@ -240,6 +206,6 @@ def outranked(demand: Demand, key: Key, verdict: Verdict) -> str:
     """How near a config comes to the best of its shapes."""
     ratios = slowness(demand, key)[verdict.values]
     at = min(range(len(ratios)), key=lambda place: ratios[place])
-    rows, columns = SHAPES[demand.kind][at]
-    shape = f"{columns} elements" if demand.kind in ("flat", "tiled") else f"{rows}x{columns}"
+    rows, columns = demand.kind.shapes[at]
+    shape = f"{rows}x{columns}" if demand.kind.rows else f"{columns} elements"
     return f"rank: at most {1 / ratios[at]:.3f} of the best predicted speed (at {shape})"

@@ -8,6 +8,7 @@ from typing import Final
 from tilegen.analysis.statements import ELEMENT_SIZES
 from tilegen.families.program import Program
 from tilegen.schedule.demand import USUAL_SIZE, Demand, demands
+from tilegen.schedule.kinds import KINDS
 from tilegen.schedule.proof import Proofs, Said
 from tilegen.schedule.search import (
     Key,
@@ -46,19 +47,11 @@ class SpaceRow:
 
 @dataclass(frozen=True, slots=True)
 class Space:
-    """The table of one kind of schedule."""
+    """A table of configs."""
 
     name: str
     doc: str
     rows: tuple[SpaceRow, ...]
-
-
-DOCS: Final = {
-    "flat": "Neighbouring elements of contiguous tensors, TILE to a program",
-    "tiled": "Tiles of TILE elements over strided axes",
-    "block": "Whole rows in registers, TILE elements to a program",
-    "loop": "Sweeps over one row, TILE elements at a time",
-}
 
 
 #: Of an op that was never compiled.
@@ -68,10 +61,14 @@ NO_PROOFS: Final = Proofs()
 def spaces(
     programs: Sequence[Program], targets: Sequence[Target], proofs: Proofs = NO_PROOFS
 ) -> tuple[Space, ...]:
-    """The tables of an op, one for each kind of schedule, in the order of `DOCS`."""
-    asked = demands(programs)
+    """The tables of an op: those of the forward first, each in the order of `KINDS`."""
+
+    def place(demand: Demand) -> tuple[bool, int]:
+        return demand.table != demand.kind.name, list(KINDS).index(demand.kind.name)
+
     classes = keys(tuple(targets))
-    return tuple(_space(asked[kind], classes, proofs) for kind in DOCS if kind in asked)
+    asked = sorted(demands(programs).values(), key=place)
+    return tuple(_space(demand, classes, proofs) for demand in asked)
 
 
 @cache
@@ -131,7 +128,7 @@ def proven(demand: Demand, keys: tuple[Key, ...], proofs: Proofs) -> dict[Key, d
     """
     found = {}
     for key, chosen in kept(demand, keys).items():
-        said = {values: proofs.of(demand.kind, key, values) for values in chosen}
+        said = {values: proofs.of(demand.table, key, values) for values in chosen}
         stay = [values for values in chosen if not said[values].fault]
         found[key] = {values: said[values] for values in sorted(stay, key=lambda v: said[v].spills)}
     return found
@@ -143,7 +140,7 @@ def verdicts(
     """All configs considered for a key: kept, or with the reason why not."""
     chosen = kept(demand, keys)[key]
     return tuple(
-        _verdict(verdict, proofs.of(demand.kind, key, verdict.values))
+        _verdict(verdict, proofs.of(demand.table, key, verdict.values))
         if verdict.values in chosen
         else verdict
         if verdict.reason
@@ -160,7 +157,7 @@ def _verdict(verdict: Verdict, said: Said) -> Verdict:
 
 
 def _space(demand: Demand, keys: tuple[Key, ...], proofs: Proofs) -> Space:
-    name = demand.kind.upper()
+    name = demand.table.upper()
     by_row: dict[tuple[tuple[Values, bool, bool, int], ...], list[Key]] = {}
     found = proven(demand, keys, proofs)
     for key, configs in found.items():
@@ -176,7 +173,7 @@ def _space(demand: Demand, keys: tuple[Key, ...], proofs: Proofs) -> Space:
             for values, spills, _, held in row
         )
         rows.append(SpaceRow(f"_{name}_{place}", texts, _rectangles(served)))
-    return Space(f"{name}_CONFIGS", DOCS[demand.kind], tuple(rows))
+    return Space(f"{name}_CONFIGS", demand.kind.doc, tuple(rows))
 
 
 def _rectangles(keys: Sequence[Key]) -> tuple[tuple[tuple[str, ...], tuple[int, ...]], ...]:
@@ -200,7 +197,7 @@ def _note(demand: Demand, values: Values, served: Mapping[Key, Said]) -> str:
     known = [said for said in served.values() if said.complete and not said.rejected]
     if not known:
         most = max(by_values(demand, key)[values].shared for key in served)
-        return f"{'' if demand.kind == 'flat' else 'at most '}{most} B shared, unproven"
+        return f"{'at most ' if demand.kind.shared else ''}{most} B shared, unproven"
     spill = max(said.spill for said in known)
     needs = f"{max(s.shared for s in known)} B shared"
     registers = max(s.registers for s in known)

@@ -23,15 +23,8 @@ import torch
 
 from tilegen.records import entry_name
 from tilegen.toolchain import planning
+from tilegen.toolchain.subject import SCHEDULES
 
-SCHEDULES: Final = {
-    "flat": "flat",
-    "tiled": "tiled",
-    "block": "block",
-    "loop": "loop",
-    "split": "partial",
-}
-"""Schedules, each with what its first kernel is called by."""
 DTYPES: Final = {1: torch.float8_e5m2, 2: torch.bfloat16, 4: torch.float32, 8: torch.float64}
 WIDE_ROW: Final = 131_072
 """Columns of the rows that loop and split kernels are compiled for."""

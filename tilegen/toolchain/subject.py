@@ -13,13 +13,12 @@ from typing import Any
 from tilegen import errors
 from tilegen.ir import types
 from tilegen.ir.graph import Graph, Node
+from tilegen.schedule.kinds import KINDS
 from tilegen.spec.load import LoadedSpec, load_folder
 from tilegen.spec.trace import TracedSpec, Variant, trace
 
 #: Name endings of a schedule's first kernel.
-SCHEDULES = {
-    "flat": "flat", "tiled": "tiled", "block": "block", "loop": "loop", "split": "partial",
-}  # fmt: skip
+SCHEDULES = {kind.name: kind.kernel for kind in KINDS.values()}
 
 
 class MissingModule(errors.TilegenError):

@@ -15,7 +15,7 @@ import torch
 
 from tilegen.toolchain import planning, report
 from tilegen.toolchain.cases import Case, bytes_of
-from tilegen.toolchain.entries import SCHEDULES
+from tilegen.toolchain.subject import SCHEDULES
 from tilegen.toolchain.timing import DeviceClock, interleave, repeats_for
 from tilegen.toolchain.verdict import judge, reference_outputs
 

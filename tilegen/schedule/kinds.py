@@ -1,0 +1,100 @@
+"""The kinds of schedule: all in which one differs from another, a row for each.
+
+Tables of configs are named for kinds: a module has `BLOCK_CONFIGS` for its forward, and, where the
+backward has kernels of that kind too, `BACKWARD_BLOCK_CONFIGS`.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+from tilegen.schedule.config import Config
+from tilegen.schedule.predict import Work, block_cost, flat_cost, loop_cost, split_cost
+from tilegen.targets import Target
+
+Cost = Callable[[Config, Target, Work, int, int, int], float]
+"""Predicted seconds: of a config, for work on elements of a size, at rows and columns."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """One kind of schedule.
+
+    Attributes:
+        name: of the schedule.
+        kernel: how the name of its first kernel ends.
+        cost: the model of its time.
+        doc: what its table of configs is of; empty where it takes that of another kind.
+        warps, tiles: what the search tries.
+        shapes: (rows, columns) at which configs are compared: what models do, from one token to a
+            full batch, narrow heads to wide vocabularies. Elementwise kinds count elements.
+        shared: what a program needs shared memory for, by name in `budgets`; empty for nothing.
+        elements: of a tile that a thread works on, at most: 0 for one vector.
+        whole: rows are whole in registers, padded to a power of two along each dimension.
+        rows: whether shapes are of rows and columns, not of elements.
+        sole: an op without another kind refuses rows that no config holds.
+    """
+
+    name: str
+    kernel: str
+    cost: Cost
+    doc: str = ""
+    warps: tuple[int, ...] = ()
+    tiles: tuple[int, ...] = ()
+    shapes: tuple[tuple[int, int], ...] = ()
+    shared: str = ""
+    elements: int = 0
+    whole: bool = False
+    rows: bool = True
+    sole: bool = False
+
+
+def powers(first: int, last: int) -> tuple[int, ...]:
+    """Powers of two from 2**first to 2**last."""
+    return tuple(2**n for n in range(first, last + 1))
+
+
+def _elements_cost(
+    config: Config, target: Target, work: Work, size: int, rows: int, columns: int
+) -> float:
+    return flat_cost(config, target, work, size, rows * columns)
+
+
+#: Elements of a tile that a thread works on: 64 did not spill when measured, 128 did; and what a
+#: thread does one after the other, other warps cannot hide. Without a reduction, one vector is best
+#: (gelu: 1.01 to 1.04 of its time with two to four of them).
+MOST_ELEMENTS: Final = 64
+
+_ELEMENTS: Final = ((1, 2**14), (1, 2**19), (1, 2**23), (1, 2**28))
+
+KINDS: Final[dict[str, Kind]] = {
+    kind.name: kind
+    for kind in (
+        Kind(
+            "flat", "flat", _elements_cost,
+            "Neighbouring elements of contiguous tensors, TILE to a program",
+            powers(0, 3), powers(9, 13), _ELEMENTS, rows=False,
+        ),
+        Kind(
+            "tiled", "tiled", _elements_cost, "Tiles of TILE elements over strided axes",
+            powers(0, 3), powers(10, 13), _ELEMENTS, "crossed", MOST_ELEMENTS, rows=False,
+        ),
+        Kind(
+            "block", "block", block_cost, "Whole rows in registers, TILE elements to a program",
+            powers(0, 5), powers(9, 15),
+            (
+                (2**19, 128), (32768, 1024), (4096, 4096), (16384, 8192), (8192, 16384),
+                (4096, 32768), (16, 4096),
+            ),
+            "join", MOST_ELEMENTS, whole=True, sole=True,
+        ),
+        Kind(
+            "loop", "loop", loop_cost, "Sweeps over one row, TILE elements at a time",
+            powers(2, 5), powers(11, 15),
+            ((16384, 8192), (8192, 16384), (4096, 32768), (2048, 131072), (64, 65536)),
+            "lanes", MOST_ELEMENTS,
+        ),
+        Kind("split", "partial", split_cost),
+    )
+}  # fmt: skip
+"""In the order in which a module prints their tables."""
