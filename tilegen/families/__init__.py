@@ -8,7 +8,7 @@ expressions inside them.
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from tilegen.families import elementwise, rowwise
+from tilegen.families import elementwise, rowwise, sums
 from tilegen.families.lower import LineOf
 from tilegen.families.partition import Stage
 from tilegen.families.program import Let, Program
@@ -19,13 +19,14 @@ from tilegen.ir.verify import verify
 FAMILIES: dict[str, Callable[[Graph, str, LineOf, str], Program]] = {
     "elementwise": elementwise.plan,
     "rowwise": rowwise.plan,
+    "sums": sums.plan,
 }
 
 
 def programs(
     stages: Sequence[Stage], suffix: str, line_of: LineOf, part: str = ""
 ) -> tuple[Program, ...]:
-    """The kernels of each stage, in order.
+    """The kernels of each stage, in order; a fused stage comes last, and knows the others.
 
     Args:
         stages: of one variant.
@@ -35,8 +36,12 @@ def programs(
     """
     if len(stages) == 1:
         return (_program(stages[0], suffix, line_of, part),)
-    found = []
+    found: list[Program] = []
     for at, stage in enumerate(stages, 1):
+        if stage.fused:
+            program = _program(stage, suffix, line_of, part)
+            found.append(replace(program, stages=tuple(one.suffix for one in found)))
+            continue
         program = _program(stage, f"{suffix}_stage_{at}", line_of, part)
         tensors = [operand.name for operand in stage.graph.operands]
         tensors += [output.name for output in stage.graph.outputs]

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 
 from tilegen import errors
 from tilegen.families.names import Names, taken
+from tilegen.families.summed import find
 from tilegen.ir import types
 from tilegen.ir.build import Builder
 from tilegen.ir.graph import Graph, Node, Operand, Output, topological
@@ -27,11 +28,14 @@ class Stage:
         family: whose kernels compute it.
         graph: the part; what it reads of earlier ones are operands, what it leaves outputs.
         internal: the outputs that it leaves for later parts.
+        fused: it is all of the graph, in one pass, for calls that allow it; the other stages are
+            for those that do not.
     """
 
     family: str
     graph: Graph
     internal: tuple[Output, ...]
+    fused: bool = False
 
 
 def partition(family: str, graph: Graph) -> tuple[Stage, ...]:
@@ -45,10 +49,19 @@ def partition(family: str, graph: Graph) -> tuple[Stage, ...]:
     home = _homes(graph)
     if not home:
         raise errors.FamilyMismatch("a rowwise op without a reduction", None, "use @elementwise")
+    form = find(graph)
+    if form and not form.whole:
+        return (Stage("sums", graph, ()),)
+    stages = _cut(graph, home)
+    return (*stages, Stage("sums", graph, (), fused=True)) if form else stages
+
+
+def _cut(graph: Graph, home: Mapping[Node, Key]) -> tuple[Stage, ...]:
+    """The stages of an op, of one set of reduced dimensions each."""
     last = max(home.values())
     placed = {output.name: _place(output, home) for output in graph.outputs}
     if len(set(home.values())) == 1 and all(placed.values()):
-        return (Stage(family, graph, ()),)
+        return (Stage("rowwise", graph, ()),)
     end: Key = (last[0] + 1, ())
     wanted: dict[Key, list[Output]] = {key: [] for key in sorted({*home.values(), end})}
     for output in graph.outputs:
@@ -149,5 +162,6 @@ def _stage(
     read = {node.attrs["tensor"] for node in part.nodes if node.op == "load"}
     operands = tuple(o for o in (*graph.operands, *loaded.values()) if o.name in read)
     internal = tuple(output for output in outputs if not output.public)
-    family = "rowwise" if key[1] else "elementwise"
-    return Stage(family, replace(part, operands=operands), internal)
+    part = replace(part, operands=operands)
+    family = "elementwise" if not key[1] else "sums" if find(part) else "rowwise"
+    return Stage(family, part, internal)

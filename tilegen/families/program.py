@@ -69,11 +69,13 @@ class Accumulator:
         name: of the variable.
         start: its value before the loop.
         dtype: its type, as the kernel writes it.
+        shape: as the kernel writes it: by default one for each lane.
     """
 
     name: str
     start: str
     dtype: str
+    shape: str = "(LANES, 1)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,11 +188,15 @@ class Workspace:
         name: in the kernels.
         shape: of each axis, an expression over the plan's variables.
         dtype: FLOAT for the kernel's float type, else an attribute of torch.
+        dims: the dimensions of the graph that it has, for its size in closed form.
+        parts: what counts its elements for each place in those.
     """
 
     name: str
     shape: tuple[str, ...]
     dtype: str
+    dims: tuple[str, ...]
+    parts: str
 
 
 def space_name(kind: str, part: str = "") -> str:
@@ -203,7 +209,7 @@ class Schedule:
     """One way to compute a program: kernels launched in order, and when; compared by identity.
 
     Attributes:
-        kind: a row of `schedule.kinds`: flat, tiled, block, loop or split.
+        kind: a row of `schedule.kinds`: flat, tiled, block, loop, split, sums or columns.
         space: the table that its config is chosen from, by `space_name`.
         time: the cost function of its configs, and what it takes of the call.
         kernels: launched in order.
@@ -248,6 +254,8 @@ class Program:
         compared: whether the predicates compare the times of all schedules.
         refusal: a predicate and a message: calls that no schedule can take.
         notes: what `explain` says about the choices made.
+        stages: suffixes of the programs that together compute the same, for calls that no schedule
+            takes; empty if one always does.
     """
 
     graph: Graph
@@ -259,6 +267,7 @@ class Program:
     compared: bool = False
     refusal: tuple[str, str] | None = None
     notes: tuple[str, ...] = ()
+    stages: tuple[str, ...] = ()
 
     @property
     def by_kind(self) -> dict[str, Schedule]:

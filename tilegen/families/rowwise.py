@@ -310,7 +310,9 @@ class _Maker:
             f"rows.total{' * splits' if wide else ''}", joins, split=wide, joins=states
         )  # fmt: skip
         workspaces = tuple(
-            Workspace(name, ("rows.total", "splits"), state.dtype.removeprefix("tl."))
+            Workspace(
+                name, ("rows.total", "splits"), state.dtype.removeprefix("tl."), self.rows, "splits"
+            )
             for name, state in zip(partials, states, strict=True)
         )
         chosen = 'split_row(call.target, rows.total, columns, config["TILE"])'
