@@ -66,15 +66,16 @@ class RenderedPart:
     def _results(self) -> set[str]:
         return {output.name for output in self.graph.outputs}
 
-    def condition(self, program: Program) -> str:
-        """When a stage runs; empty if every call needs it."""
-        outputs = program.graph.outputs
-        if not all(output.optional or output.name not in self._results for output in outputs):
-            return ""
-        optional = {output.name for output in self.graph.outputs if output.optional}
-        if not optional:
-            return ""
-        return f"call.needs({', '.join(repr(output.name) for output in outputs)})"
+    def optional(self, program: Program) -> tuple[str, ...]:
+        """The results of a stage if a call may do without all of them; else nothing."""
+        names = tuple(output.name for output in program.graph.outputs)
+        always = {o.name for o in self.graph.outputs if not o.optional}
+        some = any(output.optional for output in self.graph.outputs)
+        return names if some and not always & set(names) and not self._serves(names, always) else ()
+
+    def _serves(self, names: Sequence[str], always: set[str]) -> bool:
+        """Whether a result that every call wants is made of one of these."""
+        return any(not always.isdisjoint(self._served(name)) for name in names)
 
 
 @dataclass(frozen=True)

@@ -157,7 +157,9 @@ def _of_call(
 def _plan(op: Any, runtime: Any, given: planning.Arguments, target: Any) -> Any:
     with mock.patch.object(runtime, "target_of", return_value=target):
         # All that may be wanted is compiled.
-        return planning.make_plan(op, runtime, given, target=target, wanted=[True] * len(op.results))
+        return planning.make_plan(
+            op, runtime, given, target=target, wanted=[True] * len(op.results)
+        )
 
 
 # ---- representative calls -----------------------------------------------------------------------
