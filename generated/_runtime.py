@@ -926,6 +926,9 @@ def output_layouts(op: "Op", inputs: Tensors, binding: Binding) -> tuple[Layout,
     by_name = {o.name: t for o, t in zip(op.inputs, inputs, strict=True) if t is not None}
     layouts = []
     for output in op.results:
+        if is_absent(output, by_name):
+            layouts.append(Layout((0,), (1,), torch.float32))
+            continue
         layout = output_layout(output, binding, op.fold, by_name)
         if op.preserve_strides and 0 not in layout.shape:
             strides = _shared_strides(op, output, by_name, binding)
@@ -940,6 +943,11 @@ def output_layout(
     """Return the layout of a contiguous output."""
     shape = stored_shape(output.dims, binding, fold)
     return Layout(shape, contiguous_strides(shape), _output_dtype(output, inputs))
+
+
+def is_absent(output: Output, inputs: Mapping[str, torch.Tensor]) -> bool:
+    """Return whether a result is the gradient of an optional input that is not there."""
+    return output.like is not None and output.like not in inputs
 
 
 def unwanted(layout: Layout) -> Layout:
@@ -1477,8 +1485,11 @@ def evaluate(
     folded = [fold(*pair, op.fold) for pair in zip(op.inputs, inputs, strict=True)]
     results = reference(*folded, *params, compute=compute)
     results = (results,) if isinstance(results, torch.Tensor) else results
+    first = next(tensor for tensor in inputs if tensor is not None)
     return [
-        convert(result, layout.dtype).reshape(layout.shape)
+        first.new_empty(0)
+        if result is None
+        else convert(result, layout.dtype).reshape(layout.shape)
         for result, layout in zip(results, layouts, strict=True)
     ]
 
@@ -1830,6 +1841,8 @@ class Plan:
         if out:
             stored[: len(out)] = [t.stride() for t in out]
         for output, strides in zip((*op.results, *variant.internal), stored, strict=True):
+            if is_absent(output, self.inputs):
+                continue
             self.strides[output.name] = axis_strides(output.dims, strides, binding, op.fold)
         self.device = next(iter(self.inputs.values())).device
         self.target = target_of(self.device)
@@ -1918,6 +1931,8 @@ class Plan:
             return False
         self.layouts, self.direct = dense, False
         for output, layout in zip(self.op.results, dense, strict=True):
+            if is_absent(output, self.inputs):
+                continue
             self.strides[output.name] = axis_strides(
                 output.dims, layout.strides, self.binding, self.op.fold
             )

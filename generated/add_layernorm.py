@@ -2,7 +2,7 @@
 
 y normalises the unrounded sum; h is that sum as it is stored, rounded.
 
-Built by tilegen 0.1.0 from specs/add_layernorm.py (spec f5dda980, templates 9b797b1c).
+Built by tilegen 0.1.0 from specs/add_layernorm.py (spec f5dda980, templates 6c84c300).
 Rebuild with `tilegen build`; edits are overwritten.
 
 Traffic: 4*M*N*e + N*e bytes (e: bytes of an element)
@@ -3951,7 +3951,7 @@ def reference_backward(weight, bias, h, row_mean, rstd, grad_y, grad_h, eps, *, 
         + ((-value_4).sum(-1) / value_3)[:, None]
     )
     grad_weight = (grad_y * (value_2 * rstd[:, None])).sum(0)
-    return grad_x, grad_weight
+    return grad_x, grad_weight, None
 
 
 def reference_bias(x, residual, weight, bias, eps, *, compute):

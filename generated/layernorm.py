@@ -1,6 +1,6 @@
 """Normalise each row to mean 0 and variance 1 (Ba et al., arXiv:1607.06450).
 
-Built by tilegen 0.1.0 from specs/layernorm.py (spec 93853039, templates 9b797b1c).
+Built by tilegen 0.1.0 from specs/layernorm.py (spec 93853039, templates 6c84c300).
 Rebuild with `tilegen build`; edits are overwritten.
 
 Traffic: 2*M*N*e + N*e bytes (e: bytes of an element)
@@ -3551,7 +3551,7 @@ def reference_backward(x, weight, bias, row_mean, rstd, grad_y, eps, *, compute)
         + ((-value_4).sum(-1) / value_3)[:, None]
     )
     grad_weight = (grad_y * (value_2 * rstd[:, None])).sum(0)
-    return grad_x, grad_weight
+    return grad_x, grad_weight, None
 
 
 def reference_bias(x, weight, bias, eps, *, compute):

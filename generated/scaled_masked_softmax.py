@@ -2,7 +2,7 @@
 
 The causal mask is aligned bottom-right: the last query sees every key.
 
-Built by tilegen 0.1.0 from specs/scaled_masked_softmax.py (spec f6320ef9, templates 9b797b1c).
+Built by tilegen 0.1.0 from specs/scaled_masked_softmax.py (spec f6320ef9, templates 6c84c300).
 Rebuild with `tilegen build`; edits are overwritten.
 
 Traffic: 2*B*H*S*T*e bytes (e: bytes of an element)
@@ -5228,7 +5228,7 @@ def reference_backward(mask, out, grad_out, scale, causal, *, compute):
     # score = x * scale
     grad_score = out * (grad_out - (grad_out * out).sum(-1)[:, :, :, None])
     grad_x = grad_score * scale
-    return grad_x
+    return grad_x, None
 
 
 def reference_causal(x, mask, scale, causal, *, compute):
@@ -5270,7 +5270,7 @@ def reference_backward_causal(mask, out, grad_out, scale, causal, *, compute):
         visible, out * (grad_out - (grad_out * out).sum(-1)[:, :, :, None]), 0.0
     )
     grad_x = grad_score * scale
-    return grad_x
+    return grad_x, None
 
 
 def reference_mask(x, mask, scale, causal, *, compute):

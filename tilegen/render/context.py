@@ -46,6 +46,13 @@ class RenderedPart:
         """`internal` as the module declares it."""
         return [_output(output, self._served(output.name)) for output in self.internal]
 
+    def returned(self, names: Sequence[str]) -> str:
+        """What its reference returns: these results, None for those that other variants have."""
+        own = {
+            o.name: text for o, text in zip(self.graph.outputs, self.reference.results, strict=True)
+        }
+        return ", ".join(own.get(name, "None") for name in names)
+
     def _served(self, name: str) -> tuple[str, ...]:
         """The results that are made of what a stage hands on, where a call may do without some."""
         if not any(output.optional for output in self.graph.outputs):
@@ -139,7 +146,8 @@ def module_context(
         "operands": [_operand(operand) for operand in traced.operands],
         "params": [_param(param) for param in traced.params],
         "outputs": [_output(output) for output in _public(first)],
-        "saved": _saved(variants),
+        "saved": list(_saved(variants).values()),
+        "result_names": [*(output.name for output in public), *_saved(variants)],
         "backward": _backward(traced, variants),
         "fold": next((dim.name for dim in first.dims.values() if dim.fold), None),
         "static_sizes": {d.name: d.size for d in first.dims.values() if d.size is not None},
@@ -163,10 +171,9 @@ def _public(graph: Graph) -> tuple[Output, ...]:
     return tuple(output for output in graph.outputs if output.public)
 
 
-def _saved(variants: Sequence[RenderedVariant]) -> list[str]:
-    """The statistics that some variant saves."""
-    found = {o.name: _output(o) for v in variants for o in v.graph.outputs if not o.public}
-    return list(found.values())
+def _saved(variants: Sequence[RenderedVariant]) -> dict[str, str]:
+    """The statistics that some variant saves, as the module declares them."""
+    return {o.name: _output(o) for v in variants for o in v.graph.outputs if not o.public}
 
 
 def _backward(traced: TracedSpec, variants: Sequence[RenderedVariant]) -> dict[str, Any] | None:
@@ -195,6 +202,7 @@ def _backward(traced: TracedSpec, variants: Sequence[RenderedVariant]) -> dict[s
         "alike": tuple(name for name in alike if name in operands),
         "operands": declared,
         "outputs": list(outputs.values()),
+        "result_names": list(outputs),
         "variants": parts,
         "signature": ", ".join(
             [*(o.name for o in ordered), *(p.name for p in traced.params), "*", "compute"]
