@@ -1,6 +1,6 @@
 """Logarithm of the softmax of each row, without forming the softmax.
 
-Built by tilegen 0.1.0 from specs/log_softmax.py (spec 1e6c8026, templates b23c80b7).
+Built by tilegen 0.1.0 from specs/log_softmax.py (spec 1e6c8026, templates e77a4a87).
 Rebuild with `tilegen build`; edits are overwritten.
 
 Traffic: 2*M*N*e bytes (e: bytes of an element)

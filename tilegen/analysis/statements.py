@@ -144,7 +144,9 @@ class _Reader:
         carrying = self.kernel.template == "row_sums"
         for state in sweep.accumulators:
             wide = carrying and state.shape != "(BLOCK_M, 1)"
-            self.shapes[state.name] = Shape.ELEMENT if wide else Shape.LANE if looping else Shape.ROW
+            self.shapes[state.name] = (
+                Shape.ELEMENT if wide else Shape.LANE if looping else Shape.ROW
+            )
             self.words[state.name] = (1.0, 0.0)
         carried = {state.name for state in sweep.accumulators}
         for statement in (*sweep.before, *sweep.ahead):
@@ -159,9 +161,8 @@ class _Reader:
             self._statement(statement)
         # A block loaded ahead takes the registers of the one before: compiled, it adds none.
         body = (*sweep.ahead, *sweep.arrived, *sweep.body)
-        if carrying:  # what is loaded ahead of all rows stays as well
-            carried |= {name for line in sweep.before for name in line.target.split(", ")}
-            sweep = replace(sweep, after=())
+        if carrying:
+            sweep = replace(sweep, after=())  # no part of a step
         elif not self.looping:
             body = (*sweep.before, *sweep.body, *sweep.after)
         held = {size: self._pressure(body, carried, size) for size in ELEMENT_SIZES}

@@ -88,7 +88,7 @@ def _above(value: Node) -> tuple[list[Node], list[Node]]:
     return list(above), list(ends)
 
 
-def _innermost(graph: Graph, sums: Sequence[Node]) -> tuple[str, ...]:
+def _innermost(graph: Graph, sums: tuple[Node, ...]) -> tuple[str, ...]:
     """The dimension along which the widest tensor behind some sums lies in memory."""
     known = set(walked(graph))
     read = {node.attrs["tensor"] for node in topological(sums) if node.op == "load"}
@@ -105,9 +105,9 @@ def _fits(graph: Graph, form: Summed) -> bool:
         alike = len(membership(graph, form.columns)) == 1
         if not alike or any(_tells_position(node) for node in graph.nodes):
             return False
-    if not form.whole and not any(node.dims for node in form.sums):
-        if all(form.after(output) for output in graph.outputs):
-            return False  # numbers alone are the reduction of one giant row
+    alone = all(form.after(output) for output in graph.outputs)
+    if alone and not form.whole and not any(node.dims for node in form.sums):
+        return False  # numbers alone are the reduction of one giant row
     return all(_carried(node, form) for node in form.sums) and all(
         _stored(output, form) for output in graph.outputs
     )
@@ -141,7 +141,7 @@ def _stored(output: Output, form: Summed) -> bool:
         return wanted <= set(output.dims)
     classes = set()
     for _, value in output_places(output):
-        above, ends = _above(value)
+        _, ends = _above(value)
         if not set(ends) <= set(form.sums):
             return False
         classes |= {(form.keeps_outer(node), form.keeps_columns(node)) for node in ends}

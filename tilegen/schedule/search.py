@@ -75,8 +75,9 @@ def considered(demand: Demand, key: Key) -> tuple[Verdict, ...]:
     Where wider rows have no other schedule, those that spill least are let through for them.
     """
     work = demand.work
-    reads = work.reads if demand.kind.stages else 0
-    budgeted = Work(reads, 0, 0, held=work.held, held_wide=work.held_wide)
+    budgeted = Work(0, 0, 0, held=work.held, held_wide=work.held_wide)
+    if demand.kind.stages:
+        budgeted = budgeted._replace(reads=work.reads, rereads=work.rereads)
     return _considered(replace(demand, table="", work=budgeted), key)
 
 
@@ -103,9 +104,7 @@ def by_values(demand: Demand, key: Key) -> dict[Values, Verdict]:
     return {verdict.values: verdict for verdict in considered(demand, key)}
 
 
-def _judged(
-    demand: Demand, key: Key, tile: int, warps: int, programs: int, stages: int
-) -> Verdict:
+def _judged(demand: Demand, key: Key, tile: int, warps: int, programs: int, stages: int) -> Verdict:
     """A config, with the reason if it does not fit; no programs or stages are no part of it."""
     given = {"TILE": tile, "PROGRAMS": programs, "num_warps": warps, "num_stages": stages}
     values: Values = tuple((name, value) for name, value in given.items() if value)
