@@ -3410,6 +3410,11 @@ SPLIT_PROGRAMS: Final = 4
 #: warps. What all rows share, such as a bias, is then loaded once for several (bias_gelu: 0.89 to 0.98
 #: of copy).
 TILE_BYTES: Final = 1024
+#: What a step of a loop over pipelined tiles takes besides its arithmetic, and each join of threads
+#: in it: by the latencies of barriers and shuffles (a guess).
+STEP, JOINED = 0.15e-6, 0.15e-6
+#: How many times as fast what all programs read comes from L2: it adds little to what moves (a guess).
+SHARED_RATE: Final = 8.0
 #: Columns of partial sums that a program adds up, and how many of them a thread holds.
 JOIN_COLUMNS, JOIN_ELEMENTS = 32, 32
 #: How sharply the rate bends where the bytes in flight just suffice (softmax of 4096x32000 in one
@@ -3628,21 +3633,27 @@ def _carrying(
 ) -> float:  # fmt: skip
     """Seconds of programs that go over tiles of rows, and of the kernel that adds up their sums.
 
-    With s stages, s tiles of a program are in flight. Partial sums are read from L2.
+    With s stages, s tiles of a program are in flight; but it works on one after the other, and is
+    never done before that. Partial sums are read from L2.
     """
     tall, wide = tile
     steps, blocks = cdiv(rows, tall), places * cdiv(columns, wide)
     sharing = programs_of(config, target, steps, blocks)
     steps, warps, elements = cdiv(steps, sharing), config["num_warps"], tall * wide
-    shared = config["num_stages"] * elements * size * work.reads if config["num_stages"] > 1 else 0
+    ahead = config["num_stages"] - 1
+    shared = int(ahead * elements * size * (work.reads + work.rereads))
     threads = warps * target.warp_size
     needed = config.get("registers", registers_needed(work, max(1.0, elements / threads), size))
-    walk = run_time(
-        target, sharing * blocks, programs_resident(target, threads, needed, int(shared)), warps, steps,
-        steps * elements * size * (work.reads + work.writes),
-        steps * elements * (work.flops + OVERHEAD * (work.reads + work.writes)),
-        steps * elements * work.special, steps * work.joins, (config["num_stages"] - 1) / AHEAD,
+    operations = work.flops + OVERHEAD * (work.reads + work.rereads + work.writes)
+    lanes = target.peak["f32"] / target.multiprocessors / 2 * min(1.0, warps / 4)
+    alone = steps * (STEP + JOINED * work.joins + elements * operations / lanes)
+    moving = run_time(
+        target, sharing * blocks, programs_resident(target, threads, needed, shared), warps, steps,
+        steps * elements * size * (work.reads + work.writes + work.rereads / SHARED_RATE),
+        steps * elements * operations, steps * elements * work.special, steps * work.joins,
+        ahead / AHEAD,
     )  # fmt: skip
+    walk = math.pow(math.pow(moving, BEND) + math.pow(alone, BEND), 1 / BEND)
     height, _ = join_tile(config, sharing, columns)
     partial = 8.0 * sharing * blocks * wide / (L2_RATE * target.bandwidth)
     return walk + LAUNCH + LATENCY * (1 + cdiv(sharing, height)) + partial

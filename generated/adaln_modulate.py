@@ -76,117 +76,145 @@ TILED_CONFIGS = by_class(
 _BACKWARD_COLUMNS_1 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 16 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 24592 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 36880 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 32 B shared, unproven
-    Config(TILE=2048, PROGRAMS=2, num_warps=8, num_stages=3),  # at most 36896 B shared, unproven
-    Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 147520 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 49168 B shared, unproven
+    Config(TILE=2048, PROGRAMS=2, num_warps=8, num_stages=3),  # at most 49184 B shared, unproven
+    Config(TILE=2048, PROGRAMS=4, num_warps=8, num_stages=3),  # at most 49184 B shared, unproven
+    Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 196672 B shared, unproven
 )
 _BACKWARD_COLUMNS_2 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 16 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 49168 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 73744 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 73760 B shared, unproven
-    Config(TILE=2048, PROGRAMS=2, num_warps=8, num_stages=3),  # at most 73760 B shared, unproven
-    Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 147520 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 24592 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 49168 B shared, unproven
+    Config(TILE=2048, PROGRAMS=2, num_warps=16, num_stages=3),  # at most 49216 B shared, unproven
+    Config(TILE=2048, PROGRAMS=4, num_warps=16, num_stages=2),  # at most 24640 B shared, unproven
+    Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 98368 B shared, unproven
 )
 _BACKWARD_COLUMNS_3 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 32 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 98336 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 147488 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 49184 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 98336 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 64 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=2),  # at most 98368 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 147584 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 98432 B shared, unproven
+    Config(TILE=2048, PROGRAMS=2, num_warps=16, num_stages=2),  # at most 49280 B shared, unproven
 )
 _BACKWARD_COLUMNS_4 = (
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 16 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 49168 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 73744 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 32 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 73792 B shared, unproven
-    Config(TILE=2048, PROGRAMS=2, num_warps=16, num_stages=2),  # at most 49216 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 32 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 49184 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 98336 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 98432 B shared, unproven
+    Config(TILE=2048, PROGRAMS=2, num_warps=16, num_stages=3),  # at most 98432 B shared, unproven
+    Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 196736 B shared, unproven
 )
 _BACKWARD_COLUMNS_5 = (
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 32 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 98336 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 64 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=2),  # at most 98368 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 128 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=16, num_stages=2),  # at most 98432 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 16 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 24608 B shared, unproven
+    Config(TILE=2048, PROGRAMS=2, num_warps=8, num_stages=3),  # at most 24608 B shared, unproven
+    Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 49216 B shared, unproven
+    Config(TILE=4096, PROGRAMS=2, num_warps=16, num_stages=3),  # at most 49216 B shared, unproven
+    Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 98368 B shared, unproven
 )
 _BACKWARD_COLUMNS_6 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 16 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 24592 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 36880 B shared, unproven
-    Config(TILE=2048, PROGRAMS=2, num_warps=8, num_stages=3),  # at most 36896 B shared, unproven
-    Config(TILE=2048, PROGRAMS=4, num_warps=8, num_stages=1),  # at most 32 B shared, unproven
-    Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 73792 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 12304 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 24592 B shared, unproven
+    Config(TILE=2048, PROGRAMS=4, num_warps=8, num_stages=2),  # at most 12320 B shared, unproven
+    Config(TILE=4096, PROGRAMS=2, num_warps=16, num_stages=3),  # at most 49216 B shared, unproven
+    Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 98368 B shared, unproven
 )
 _BACKWARD_COLUMNS_7 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 16 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 24592 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 36880 B shared, unproven
-    Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=1),  # at most 16 B shared, unproven
-    Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=2),  # at most 24592 B shared, unproven
-    Config(TILE=4096, PROGRAMS=4, num_warps=8, num_stages=1),  # at most 32 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 12304 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 24608 B shared, unproven
+    Config(TILE=2048, PROGRAMS=2, num_warps=8, num_stages=3),  # at most 24608 B shared, unproven
+    Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 49216 B shared, unproven
+    Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 98368 B shared, unproven
 )
 _BACKWARD_COLUMNS_8 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 16 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 49168 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 24592 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 49168 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 32 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=2),  # at most 49184 B shared, unproven
-    Config(TILE=2048, PROGRAMS=4, num_warps=8, num_stages=1),  # at most 32 B shared, unproven
-    Config(TILE=4096, PROGRAMS=4, num_warps=4, num_stages=1),  # at most 16 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 49216 B shared, unproven
+    Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 98368 B shared, unproven
 )
 _BACKWARD_COLUMNS_9 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 32 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 49184 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 98336 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 64 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 128 B shared, unproven
-    Config(TILE=2048, PROGRAMS=2, num_warps=16, num_stages=1),  # at most 128 B shared, unproven
-    Config(TILE=2048, PROGRAMS=4, num_warps=4, num_stages=1),  # at most 32 B shared, unproven
-    Config(TILE=4096, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 64 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=2),  # at most 49216 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 98432 B shared, unproven
 )
 _BACKWARD_COLUMNS_10 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 16 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 49168 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=2),  # at most 49184 B shared, unproven
-    Config(TILE=2048, PROGRAMS=2, num_warps=8, num_stages=1),  # at most 32 B shared, unproven
-    Config(TILE=2048, PROGRAMS=4, num_warps=8, num_stages=1),  # at most 32 B shared, unproven
-    Config(TILE=4096, PROGRAMS=4, num_warps=4, num_stages=1),  # at most 16 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 24592 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 49168 B shared, unproven
+    Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=3),  # at most 49168 B shared, unproven
+    Config(TILE=2048, PROGRAMS=4, num_warps=4, num_stages=2),  # at most 24592 B shared, unproven
+    Config(TILE=4096, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 98336 B shared, unproven
 )
 _BACKWARD_COLUMNS_11 = (
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 32 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 64 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 128 B shared, unproven
-    Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=1),  # at most 32 B shared, unproven
-    Config(TILE=2048, PROGRAMS=2, num_warps=16, num_stages=1),  # at most 128 B shared, unproven
-    Config(TILE=2048, PROGRAMS=4, num_warps=4, num_stages=1),  # at most 32 B shared, unproven
-)
-_BACKWARD_COLUMNS_12 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 16 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 24592 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 36880 B shared, unproven
-    Config(TILE=2048, PROGRAMS=4, num_warps=4, num_stages=3),  # at most 36880 B shared, unproven
-    Config(TILE=4096, PROGRAMS=2, num_warps=8, num_stages=3),  # at most 73760 B shared, unproven
-    Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 147520 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 49168 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 49184 B shared, unproven
+    Config(TILE=2048, PROGRAMS=2, num_warps=8, num_stages=2),  # at most 24608 B shared, unproven
+    Config(TILE=4096, PROGRAMS=4, num_warps=8, num_stages=1),  # at most 32 B shared, unproven
+)
+_BACKWARD_COLUMNS_12 = (
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 32 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 49184 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 64 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=16, num_stages=2),  # at most 49280 B shared, unproven
+    Config(TILE=2048, PROGRAMS=4, num_warps=8, num_stages=1),  # at most 64 B shared, unproven
+    Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 128 B shared, unproven
+)
+_BACKWARD_COLUMNS_13 = (
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 16 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 24592 B shared, unproven
+    Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=3),  # at most 24592 B shared, unproven
+    Config(TILE=2048, PROGRAMS=4, num_warps=4, num_stages=2),  # at most 12304 B shared, unproven
+    Config(TILE=4096, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 49184 B shared, unproven
+    Config(TILE=4096, PROGRAMS=2, num_warps=8, num_stages=2),  # at most 24608 B shared, unproven
+)
+_BACKWARD_COLUMNS_14 = (
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 32 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 49184 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 64 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=2),  # at most 49216 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=16, num_stages=2),  # at most 49280 B shared, unproven
+    Config(TILE=2048, PROGRAMS=4, num_warps=8, num_stages=1),  # at most 64 B shared, unproven
+)
+_BACKWARD_COLUMNS_15 = (
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 16 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 12304 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 24592 B shared, unproven
+    Config(TILE=2048, PROGRAMS=4, num_warps=4, num_stages=3),  # at most 24592 B shared, unproven
+    Config(TILE=4096, PROGRAMS=2, num_warps=8, num_stages=3),  # at most 49184 B shared, unproven
+    Config(TILE=8192, PROGRAMS=2, num_warps=16, num_stages=2),  # at most 49216 B shared, unproven
 )
 #: Tiles of TILE elements over rows and columns, in PROGRAMS programs an SM; by architecture class and element size in bytes.
 BACKWARD_COLUMNS_CONFIGS = by_class(
     (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (1,), _BACKWARD_COLUMNS_1),
     (("sm_80", "sm_90", "sm_100"), (2,), _BACKWARD_COLUMNS_1),
-    (("sm_89", "sm_120"), (2,), _BACKWARD_COLUMNS_2),
-    (("sm_80", "sm_90", "sm_100", "gfx950"), (4,), _BACKWARD_COLUMNS_2),
-    (("sm_120",), (4,), _BACKWARD_COLUMNS_3),
-    (("sm_80", "sm_90", "sm_100", "gfx950"), (8,), _BACKWARD_COLUMNS_3),
+    (("sm_90", "sm_100"), (4,), _BACKWARD_COLUMNS_1),
+    (("sm_80",), (4,), _BACKWARD_COLUMNS_2),
+    (("sm_80", "sm_89", "sm_86", "gfx950"), (8,), _BACKWARD_COLUMNS_3),
     (("sm_89", "sm_86"), (4,), _BACKWARD_COLUMNS_4),
-    (("sm_89", "sm_86", "sm_120"), (8,), _BACKWARD_COLUMNS_5),
+    (("sm_90", "sm_100"), (8,), _BACKWARD_COLUMNS_4),
+    (("sm_89",), (2,), _BACKWARD_COLUMNS_5),
     (("sm_86",), (2,), _BACKWARD_COLUMNS_6),
-    (("gfx90a", "gfx942", "gfx950"), (1,), _BACKWARD_COLUMNS_7),
-    (("gfx90a", "gfx942"), (2,), _BACKWARD_COLUMNS_7),
-    (("gfx90a",), (4,), _BACKWARD_COLUMNS_8),
-    (("gfx90a",), (8,), _BACKWARD_COLUMNS_9),
-    (("gfx942",), (4,), _BACKWARD_COLUMNS_10),
-    (("gfx942",), (8,), _BACKWARD_COLUMNS_11),
-    (("gfx950",), (2,), _BACKWARD_COLUMNS_12),
+    (("sm_120",), (2,), _BACKWARD_COLUMNS_7),
+    (("sm_120",), (4,), _BACKWARD_COLUMNS_8),
+    (("sm_120",), (8,), _BACKWARD_COLUMNS_9),
+    (("gfx90a", "gfx942", "gfx950"), (1,), _BACKWARD_COLUMNS_10),
+    (("gfx90a",), (2,), _BACKWARD_COLUMNS_10),
+    (("gfx950",), (4,), _BACKWARD_COLUMNS_10),
+    (("gfx90a", "gfx942"), (4,), _BACKWARD_COLUMNS_11),
+    (("gfx90a",), (8,), _BACKWARD_COLUMNS_12),
+    (("gfx942",), (2,), _BACKWARD_COLUMNS_13),
+    (("gfx942",), (8,), _BACKWARD_COLUMNS_14),
+    (("gfx950",), (2,), _BACKWARD_COLUMNS_15),
 )
 
 
@@ -268,9 +296,6 @@ def _adaln_modulate_backward_columns(
     ROWS_1,
     ROWS_2,
     N,
-    scale_outer_0,
-    scale_outer_1,
-    scale_col,
     grad_out_outer_0,
     grad_out_outer_1,
     grad_out_row_0,
@@ -283,6 +308,9 @@ def _adaln_modulate_backward_columns(
     x_row_1,
     x_row_2,
     x_col,
+    scale_outer_0,
+    scale_outer_1,
+    scale_col,
     grad_x_outer_0,
     grad_x_outer_1,
     grad_x_row_0,
@@ -311,14 +339,10 @@ def _adaln_modulate_backward_columns(
     part = outer * PROGRAMS + program
     cols = block * BLOCK_N + tl.arange(0, BLOCK_N)[None, :].to(INT)
     in_cols = below(cols, N, EVEN_N)
-    scale_outer = scale_ptr + outer_0 * scale_outer_0 + outer_1 * scale_outer_1
     grad_out_outer = grad_out_ptr + outer_0 * grad_out_outer_0 + outer_1 * grad_out_outer_1
     x_outer = x_ptr + outer_0 * x_outer_0 + outer_1 * x_outer_1
+    scale_outer = scale_ptr + outer_0 * scale_outer_0 + outer_1 * scale_outer_1
     grad_x_outer = grad_x_ptr + outer_0 * grad_x_outer_0 + outer_1 * grad_x_outer_1
-
-    scale = tl.load(
-        scale_outer + cols * scale_col, mask=in_cols, other=0.0, eviction_policy="evict_last"
-    )
 
     grad_scale = tl.full((BLOCK_M, BLOCK_N), 0.0, FLOAT)
     grad_shift = tl.full((BLOCK_M, BLOCK_N), 0.0, FLOAT)
@@ -345,20 +369,23 @@ def _adaln_modulate_backward_columns(
             other=0.0,
             eviction_policy="evict_last",
         ).to(FLOAT)
+        if NEEDS_GRAD_SHIFT:
+            grad_shift = grad_shift + tl.where(in_rows, grad_out, 0.0)
         x = tl.load(
             x_rows + cols * x_col, mask=in_rows & in_cols, other=0.0, eviction_policy="evict_last"
         ).to(FLOAT)
-        grad_x = grad_out * (1.0 + scale.to(FLOAT))
+        if NEEDS_GRAD_SCALE:
+            grad_scale = grad_scale + tl.where(in_rows, grad_out * x, 0.0)
+        scale = tl.load(
+            scale_outer + cols * scale_col, mask=in_cols, other=0.0, eviction_policy="evict_last"
+        ).to(FLOAT)
+        grad_x = grad_out * (1.0 + scale)
         if NEEDS_GRAD_X:
             tl.store(
                 grad_x_rows + cols * grad_x_col,
                 narrow(grad_x, grad_x_ptr.dtype.element_ty),
                 mask=in_rows & in_cols,
             )
-        if NEEDS_GRAD_SCALE:
-            grad_scale = grad_scale + tl.where(in_rows, grad_out * x, 0.0)
-        if NEEDS_GRAD_SHIFT:
-            grad_shift = grad_shift + tl.where(in_rows, grad_out, 0.0)
 
     if NEEDS_GRAD_SCALE:
         tl.store(
@@ -495,7 +522,7 @@ def _plan_backward(call: Call) -> Launch:
     columns = cols.total
 
     def columns_time(config: Config) -> float:
-        work = Work(reads=3, writes=1, flops=5, held=4.5, held_wide=6)
+        work = Work(reads=3, writes=1, flops=5, held=2.975, held_wide=3.4)
         return columns_cost(
             config, call.target, work, call.element_size, rows.total, columns, outer.total
         )
@@ -517,14 +544,14 @@ def _plan_backward(call: Call) -> Launch:
                 rows.total,
                 *rows.sizes[1:],
                 cols.total,
-                *outer.strides("scale"),
-                cols.strides("scale")[0],
                 *outer.strides("grad_out"),
                 *rows.strides("grad_out"),
                 cols.strides("grad_out")[0],
                 *outer.strides("x"),
                 *rows.strides("x"),
                 cols.strides("x")[0],
+                *outer.strides("scale"),
+                cols.strides("scale")[0],
                 *outer.strides("grad_x"),
                 *rows.strides("grad_x"),
                 cols.strides("grad_x")[0],

@@ -241,114 +241,21 @@ BACKWARD_LOOP_CONFIGS = by_class(
 
 _BACKWARD_SUMS_1 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 16 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 65552 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 98320 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 32 B shared, unproven
-    Config(TILE=2048, PROGRAMS=2, num_warps=8, num_stages=3),  # at most 98336 B shared, unproven
-    Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 196672 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 32784 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 65552 B shared, unproven
+    Config(TILE=2048, PROGRAMS=2, num_warps=8, num_stages=3),  # at most 65568 B shared, unproven
+    Config(TILE=4096, PROGRAMS=2, num_warps=16, num_stages=2),  # at most 65600 B shared, unproven
+    Config(TILE=8192, PROGRAMS=1, num_warps=32, num_stages=2),  # at most 131200 B shared, unproven
 )
 _BACKWARD_SUMS_2 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 16 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 65552 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 98320 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 32 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 131136 B shared, unproven
     Config(TILE=2048, PROGRAMS=2, num_warps=8, num_stages=2),  # at most 65568 B shared, unproven
-    Config(TILE=4096, PROGRAMS=1, num_warps=32, num_stages=2),  # at most 131200 B shared, unproven
+    Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=2),  # at most 131136 B shared, unproven
+    Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 64 B shared, unproven
 )
 _BACKWARD_SUMS_3 = (
-    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 64 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=2),  # at most 131136 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 128 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=16, num_stages=2),  # at most 131200 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=32, num_stages=1),  # at most 256 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=32, num_stages=2),  # at most 131328 B shared, unproven
-)
-_BACKWARD_SUMS_4 = (
-    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 64 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=2),  # at most 131136 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 196672 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 128 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=16, num_stages=2),  # at most 131200 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 196736 B shared, unproven
-)
-_BACKWARD_SUMS_5 = (
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 16 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 65552 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 98320 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 32 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 98368 B shared, unproven
-    Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 64 B shared, unproven
-)
-_BACKWARD_SUMS_6 = (
-    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 64 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 128 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=32, num_stages=1),  # at most 256 B shared, unproven
-)
-_BACKWARD_SUMS_7 = (
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 16 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 16400 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 24592 B shared, unproven
-    Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=3),  # at most 24592 B shared, unproven
-    Config(TILE=4096, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 49184 B shared, unproven
-    Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 64 B shared, unproven
-)
-_BACKWARD_SUMS_8 = (
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 16 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 65552 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 98320 B shared, unproven
-    Config(TILE=2048, PROGRAMS=4, num_warps=4, num_stages=1),  # at most 16 B shared, unproven
-    Config(TILE=4096, PROGRAMS=2, num_warps=8, num_stages=1),  # at most 32 B shared, unproven
-    Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 64 B shared, unproven
-)
-_BACKWARD_SUMS_9 = (
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 16 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 32 B shared, unproven
-    Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=1),  # at most 16 B shared, unproven
-    Config(TILE=2048, PROGRAMS=4, num_warps=8, num_stages=1),  # at most 32 B shared, unproven
-    Config(TILE=4096, PROGRAMS=2, num_warps=8, num_stages=1),  # at most 32 B shared, unproven
-    Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 64 B shared, unproven
-)
-_BACKWARD_SUMS_10 = (
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 32 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 64 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 128 B shared, unproven
-    Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=1),  # at most 32 B shared, unproven
-    Config(TILE=2048, PROGRAMS=2, num_warps=8, num_stages=1),  # at most 64 B shared, unproven
-    Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 128 B shared, unproven
-)
-_BACKWARD_SUMS_11 = (
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 16 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 16400 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 24592 B shared, unproven
-    Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=1),  # at most 16 B shared, unproven
-    Config(TILE=4096, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 49184 B shared, unproven
-    Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 64 B shared, unproven
-)
-_BACKWARD_SUMS_12 = (
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 16 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 32784 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 49168 B shared, unproven
-    Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=1),  # at most 16 B shared, unproven
-    Config(TILE=4096, PROGRAMS=2, num_warps=8, num_stages=1),  # at most 32 B shared, unproven
-    Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 64 B shared, unproven
-)
-_BACKWARD_SUMS_13 = (
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 16 B shared, unproven
-    Config(TILE=2048, PROGRAMS=2, num_warps=8, num_stages=1),  # at most 32 B shared, unproven
-    Config(TILE=2048, PROGRAMS=4, num_warps=8, num_stages=1),  # at most 32 B shared, unproven
-    Config(TILE=4096, PROGRAMS=2, num_warps=8, num_stages=1),  # at most 32 B shared, unproven
-    Config(TILE=4096, PROGRAMS=2, num_warps=16, num_stages=1),  # at most 64 B shared, unproven
-    Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 64 B shared, unproven
-)
-_BACKWARD_SUMS_14 = (
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 16 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 32784 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 49168 B shared, unproven
-    Config(TILE=4096, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 98336 B shared, unproven
-    Config(TILE=4096, PROGRAMS=2, num_warps=8, num_stages=2),  # at most 65568 B shared, unproven
-    Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=2),  # at most 131136 B shared, unproven
-)
-_BACKWARD_SUMS_15 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 32 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 131104 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 64 B shared, unproven
@@ -356,132 +263,279 @@ _BACKWARD_SUMS_15 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=16, num_stages=2),  # at most 131200 B shared, unproven
     Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 128 B shared, unproven
 )
+_BACKWARD_SUMS_4 = (
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 16 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 32784 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 65568 B shared, unproven
+    Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=2),  # at most 32784 B shared, unproven
+    Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=2),  # at most 65600 B shared, unproven
+    Config(TILE=8192, PROGRAMS=1, num_warps=32, num_stages=1),  # at most 128 B shared, unproven
+)
+_BACKWARD_SUMS_5 = (
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 32 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 131104 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 64 B shared, unproven
+    Config(TILE=2048, PROGRAMS=4, num_warps=4, num_stages=1),  # at most 32 B shared, unproven
+    Config(TILE=4096, PROGRAMS=2, num_warps=4, num_stages=1),  # at most 32 B shared, unproven
+    Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 128 B shared, unproven
+)
+_BACKWARD_SUMS_6 = (
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 32 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 64 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 128 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=32, num_stages=1),  # at most 256 B shared, unproven
+    Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=1),  # at most 32 B shared, unproven
+    Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 128 B shared, unproven
+)
+_BACKWARD_SUMS_7 = (
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 16 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 32784 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 65552 B shared, unproven
+    Config(TILE=2048, PROGRAMS=2, num_warps=8, num_stages=2),  # at most 32800 B shared, unproven
+    Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=2),  # at most 65600 B shared, unproven
+    Config(TILE=8192, PROGRAMS=1, num_warps=32, num_stages=1),  # at most 128 B shared, unproven
+)
+_BACKWARD_SUMS_8 = (
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 16 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 65552 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 32 B shared, unproven
+    Config(TILE=2048, PROGRAMS=4, num_warps=4, num_stages=1),  # at most 16 B shared, unproven
+    Config(TILE=4096, PROGRAMS=2, num_warps=8, num_stages=1),  # at most 32 B shared, unproven
+    Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 64 B shared, unproven
+)
+_BACKWARD_SUMS_9 = (
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 16 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 32784 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 65552 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 65568 B shared, unproven
+    Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=2),  # at most 65600 B shared, unproven
+    Config(TILE=8192, PROGRAMS=1, num_warps=32, num_stages=1),  # at most 128 B shared, unproven
+)
+_BACKWARD_SUMS_10 = (
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 16 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 65552 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=16, num_stages=2),  # at most 65600 B shared, unproven
+    Config(TILE=2048, PROGRAMS=4, num_warps=4, num_stages=1),  # at most 16 B shared, unproven
+    Config(TILE=4096, PROGRAMS=2, num_warps=8, num_stages=1),  # at most 32 B shared, unproven
+    Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 64 B shared, unproven
+)
+_BACKWARD_SUMS_11 = (
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 16 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 32784 B shared, unproven
+    Config(TILE=2048, PROGRAMS=4, num_warps=4, num_stages=1),  # at most 16 B shared, unproven
+    Config(TILE=4096, PROGRAMS=4, num_warps=8, num_stages=1),  # at most 32 B shared, unproven
+    Config(TILE=8192, PROGRAMS=2, num_warps=8, num_stages=1),  # at most 32 B shared, unproven
+    Config(TILE=16384, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 64 B shared, unproven
+)
+_BACKWARD_SUMS_12 = (
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 16 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 32 B shared, unproven
+    Config(TILE=2048, PROGRAMS=4, num_warps=8, num_stages=1),  # at most 32 B shared, unproven
+    Config(TILE=4096, PROGRAMS=4, num_warps=4, num_stages=1),  # at most 16 B shared, unproven
+    Config(TILE=8192, PROGRAMS=2, num_warps=8, num_stages=1),  # at most 32 B shared, unproven
+    Config(TILE=16384, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 64 B shared, unproven
+)
+_BACKWARD_SUMS_13 = (
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 32 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 64 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 128 B shared, unproven
+    Config(TILE=2048, PROGRAMS=4, num_warps=4, num_stages=1),  # at most 32 B shared, unproven
+    Config(TILE=4096, PROGRAMS=2, num_warps=8, num_stages=1),  # at most 64 B shared, unproven
+    Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 128 B shared, unproven
+)
+_BACKWARD_SUMS_14 = (
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 16 B shared, unproven
+    Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=2),  # at most 16400 B shared, unproven
+    Config(TILE=4096, PROGRAMS=1, num_warps=8, num_stages=2),  # at most 32800 B shared, unproven
+    Config(TILE=8192, PROGRAMS=2, num_warps=8, num_stages=1),  # at most 32 B shared, unproven
+    Config(TILE=8192, PROGRAMS=2, num_warps=16, num_stages=1),  # at most 64 B shared, unproven
+    Config(TILE=16384, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 64 B shared, unproven
+)
+_BACKWARD_SUMS_15 = (
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 32784 B shared, unproven
+    Config(TILE=2048, PROGRAMS=4, num_warps=4, num_stages=1),  # at most 16 B shared, unproven
+    Config(TILE=4096, PROGRAMS=2, num_warps=8, num_stages=1),  # at most 32 B shared, unproven
+    Config(TILE=8192, PROGRAMS=2, num_warps=8, num_stages=1),  # at most 32 B shared, unproven
+    Config(TILE=8192, PROGRAMS=2, num_warps=16, num_stages=1),  # at most 64 B shared, unproven
+    Config(TILE=16384, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 64 B shared, unproven
+)
+_BACKWARD_SUMS_16 = (
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 16 B shared, unproven
+    Config(TILE=2048, PROGRAMS=2, num_warps=8, num_stages=1),  # at most 32 B shared, unproven
+    Config(TILE=2048, PROGRAMS=4, num_warps=8, num_stages=1),  # at most 32 B shared, unproven
+    Config(TILE=4096, PROGRAMS=2, num_warps=16, num_stages=1),  # at most 64 B shared, unproven
+    Config(TILE=8192, PROGRAMS=2, num_warps=8, num_stages=1),  # at most 32 B shared, unproven
+    Config(TILE=16384, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 64 B shared, unproven
+)
+_BACKWARD_SUMS_17 = (
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 32 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 64 B shared, unproven
+    Config(TILE=2048, PROGRAMS=2, num_warps=8, num_stages=1),  # at most 64 B shared, unproven
+    Config(TILE=2048, PROGRAMS=4, num_warps=4, num_stages=1),  # at most 32 B shared, unproven
+    Config(TILE=4096, PROGRAMS=2, num_warps=8, num_stages=1),  # at most 64 B shared, unproven
+    Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 128 B shared, unproven
+)
+_BACKWARD_SUMS_18 = (
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 16 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 16400 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 32784 B shared, unproven
+    Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=1),  # at most 16 B shared, unproven
+    Config(TILE=8192, PROGRAMS=2, num_warps=16, num_stages=2),  # at most 65600 B shared, unproven
+    Config(TILE=16384, PROGRAMS=1, num_warps=16, num_stages=2),  # at most 131136 B shared, unproven
+)
+_BACKWARD_SUMS_19 = (
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 16 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 32784 B shared, unproven
+    Config(TILE=4096, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 131104 B shared, unproven
+    Config(TILE=4096, PROGRAMS=2, num_warps=8, num_stages=2),  # at most 65568 B shared, unproven
+    Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=2),  # at most 131136 B shared, unproven
+    Config(TILE=16384, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 64 B shared, unproven
+)
+_BACKWARD_SUMS_20 = (
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 16 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 65552 B shared, unproven
+    Config(TILE=2048, PROGRAMS=2, num_warps=8, num_stages=2),  # at most 65568 B shared, unproven
+    Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=2),  # at most 131136 B shared, unproven
+    Config(TILE=8192, PROGRAMS=2, num_warps=8, num_stages=1),  # at most 32 B shared, unproven
+    Config(TILE=16384, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 64 B shared, unproven
+)
 #: Whole rows in registers, TILE elements at a time, in PROGRAMS programs an SM; by architecture class and element size in bytes.
 BACKWARD_SUMS_CONFIGS = by_class(
-    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2), _BACKWARD_SUMS_1),
-    (("sm_90", "sm_100"), (4,), _BACKWARD_SUMS_1),
-    (("sm_80",), (4,), _BACKWARD_SUMS_2),
-    (("sm_80",), (8,), _BACKWARD_SUMS_3),
-    (("sm_90", "sm_100"), (8,), _BACKWARD_SUMS_4),
-    (("sm_89", "sm_86", "sm_120"), (4,), _BACKWARD_SUMS_5),
+    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (1,), _BACKWARD_SUMS_1),
+    (("sm_80", "sm_90", "sm_100"), (2,), _BACKWARD_SUMS_1),
+    (("sm_80", "sm_90", "sm_100"), (4,), _BACKWARD_SUMS_2),
+    (("sm_80", "sm_90", "sm_100"), (8,), _BACKWARD_SUMS_3),
+    (("sm_89",), (2,), _BACKWARD_SUMS_4),
+    (("sm_89",), (4,), _BACKWARD_SUMS_5),
+    (("gfx950",), (8,), _BACKWARD_SUMS_5),
     (("sm_89", "sm_86", "sm_120"), (8,), _BACKWARD_SUMS_6),
-    (("gfx90a",), (1,), _BACKWARD_SUMS_7),
-    (("gfx90a",), (2,), _BACKWARD_SUMS_8),
-    (("gfx950",), (4,), _BACKWARD_SUMS_8),
-    (("gfx90a",), (4,), _BACKWARD_SUMS_9),
-    (("gfx90a", "gfx942"), (8,), _BACKWARD_SUMS_10),
-    (("gfx942",), (1,), _BACKWARD_SUMS_11),
-    (("gfx942",), (2,), _BACKWARD_SUMS_12),
-    (("gfx942",), (4,), _BACKWARD_SUMS_13),
-    (("gfx950",), (1, 2), _BACKWARD_SUMS_14),
-    (("gfx950",), (8,), _BACKWARD_SUMS_15),
+    (("sm_86",), (2,), _BACKWARD_SUMS_7),
+    (("sm_86",), (4,), _BACKWARD_SUMS_8),
+    (("sm_120",), (2,), _BACKWARD_SUMS_9),
+    (("sm_120",), (4,), _BACKWARD_SUMS_10),
+    (("gfx90a",), (1, 2), _BACKWARD_SUMS_11),
+    (("gfx90a",), (4,), _BACKWARD_SUMS_12),
+    (("gfx90a",), (8,), _BACKWARD_SUMS_13),
+    (("gfx942",), (1,), _BACKWARD_SUMS_14),
+    (("gfx942",), (2,), _BACKWARD_SUMS_15),
+    (("gfx942",), (4,), _BACKWARD_SUMS_16),
+    (("gfx942",), (8,), _BACKWARD_SUMS_17),
+    (("gfx950",), (1,), _BACKWARD_SUMS_18),
+    (("gfx950",), (2,), _BACKWARD_SUMS_19),
+    (("gfx950",), (4,), _BACKWARD_SUMS_20),
 )
 
 _BACKWARD_COLUMNS_1 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 16 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 32784 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 24592 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 49168 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 32 B shared, unproven
-    Config(TILE=2048, PROGRAMS=2, num_warps=8, num_stages=3),  # at most 49184 B shared, unproven
-    Config(TILE=2048, PROGRAMS=4, num_warps=4, num_stages=2),  # at most 32784 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=2),  # at most 24608 B shared, unproven
+    Config(TILE=2048, PROGRAMS=4, num_warps=8, num_stages=2),  # at most 24608 B shared, unproven
 )
 _BACKWARD_COLUMNS_2 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 16 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 65552 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 49168 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 98320 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 32 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 98368 B shared, unproven
-    Config(TILE=2048, PROGRAMS=2, num_warps=16, num_stages=2),  # at most 65600 B shared, unproven
+    Config(TILE=2048, PROGRAMS=2, num_warps=16, num_stages=2),  # at most 49216 B shared, unproven
+    Config(TILE=2048, PROGRAMS=4, num_warps=4, num_stages=1),  # at most 16 B shared, unproven
 )
 _BACKWARD_COLUMNS_3 = (
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 32 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 98336 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 64 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=2),  # at most 131136 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 128 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=16, num_stages=2),  # at most 131200 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=2),  # at most 98368 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=16, num_stages=2),  # at most 98432 B shared, unproven
+    Config(TILE=2048, PROGRAMS=2, num_warps=8, num_stages=1),  # at most 64 B shared, unproven
 )
 _BACKWARD_COLUMNS_4 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 16 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 32784 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 24592 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 49168 B shared, unproven
     Config(TILE=2048, PROGRAMS=2, num_warps=8, num_stages=3),  # at most 49184 B shared, unproven
-    Config(TILE=2048, PROGRAMS=4, num_warps=4, num_stages=3),  # at most 49168 B shared, unproven
-    Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 196672 B shared, unproven
+    Config(TILE=2048, PROGRAMS=4, num_warps=8, num_stages=3),  # at most 49184 B shared, unproven
+    Config(TILE=4096, PROGRAMS=2, num_warps=16, num_stages=3),  # at most 98368 B shared, unproven
 )
 _BACKWARD_COLUMNS_5 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 16 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 65552 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 49168 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 98320 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 98336 B shared, unproven
     Config(TILE=2048, PROGRAMS=2, num_warps=8, num_stages=3),  # at most 98336 B shared, unproven
     Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 196672 B shared, unproven
 )
 _BACKWARD_COLUMNS_6 = (
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 32 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 98336 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 196640 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 64 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=2),  # at most 131136 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 196672 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 128 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=16, num_stages=2),  # at most 131200 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=2),  # at most 98368 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 196736 B shared, unproven
 )
 _BACKWARD_COLUMNS_7 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 16 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 65552 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 49168 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 98320 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 32 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=2),  # at most 65568 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 98368 B shared, unproven
+    Config(TILE=2048, PROGRAMS=2, num_warps=16, num_stages=2),  # at most 49216 B shared, unproven
 )
 _BACKWARD_COLUMNS_8 = (
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 32 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 98336 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 64 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=2),  # at most 98368 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 128 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=16, num_stages=2),  # at most 98432 B shared, unproven
 )
 _BACKWARD_COLUMNS_9 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 16 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 32784 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 24592 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 49168 B shared, unproven
     Config(TILE=2048, PROGRAMS=2, num_warps=8, num_stages=3),  # at most 49184 B shared, unproven
-    Config(TILE=2048, PROGRAMS=4, num_warps=4, num_stages=1),  # at most 16 B shared, unproven
+    Config(TILE=2048, PROGRAMS=4, num_warps=8, num_stages=1),  # at most 32 B shared, unproven
     Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 98368 B shared, unproven
 )
 _BACKWARD_COLUMNS_10 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 16 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 65552 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 98320 B shared, unproven
-    Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=1),  # at most 16 B shared, unproven
-    Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=2),  # at most 65552 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 24592 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 49168 B shared, unproven
+    Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=2),  # at most 24592 B shared, unproven
     Config(TILE=2048, PROGRAMS=4, num_warps=4, num_stages=1),  # at most 16 B shared, unproven
+    Config(TILE=4096, PROGRAMS=4, num_warps=8, num_stages=1),  # at most 32 B shared, unproven
 )
 _BACKWARD_COLUMNS_11 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 16 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 32784 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 49168 B shared, unproven
-    Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=1),  # at most 16 B shared, unproven
-    Config(TILE=2048, PROGRAMS=4, num_warps=4, num_stages=1),  # at most 16 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 49168 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 32 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=2),  # at most 49184 B shared, unproven
+    Config(TILE=2048, PROGRAMS=4, num_warps=8, num_stages=1),  # at most 32 B shared, unproven
     Config(TILE=4096, PROGRAMS=4, num_warps=4, num_stages=1),  # at most 16 B shared, unproven
 )
 _BACKWARD_COLUMNS_12 = (
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 16 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 32 B shared, unproven
-    Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=1),  # at most 16 B shared, unproven
-    Config(TILE=2048, PROGRAMS=2, num_warps=8, num_stages=1),  # at most 32 B shared, unproven
-    Config(TILE=2048, PROGRAMS=4, num_warps=4, num_stages=1),  # at most 16 B shared, unproven
-    Config(TILE=2048, PROGRAMS=4, num_warps=8, num_stages=1),  # at most 32 B shared, unproven
-)
-_BACKWARD_COLUMNS_13 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 32 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 64 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 128 B shared, unproven
-    Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=1),  # at most 32 B shared, unproven
-    Config(TILE=2048, PROGRAMS=2, num_warps=8, num_stages=1),  # at most 64 B shared, unproven
     Config(TILE=2048, PROGRAMS=2, num_warps=16, num_stages=1),  # at most 128 B shared, unproven
+    Config(TILE=2048, PROGRAMS=4, num_warps=4, num_stages=1),  # at most 32 B shared, unproven
+    Config(TILE=4096, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 64 B shared, unproven
+)
+_BACKWARD_COLUMNS_13 = (
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 16 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 24592 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 49168 B shared, unproven
+    Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=1),  # at most 16 B shared, unproven
+    Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=2),  # at most 24592 B shared, unproven
+    Config(TILE=4096, PROGRAMS=4, num_warps=8, num_stages=1),  # at most 32 B shared, unproven
 )
 _BACKWARD_COLUMNS_14 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 16 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 16400 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 24592 B shared, unproven
-    Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=1),  # at most 16 B shared, unproven
-    Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=3),  # at most 24592 B shared, unproven
-    Config(TILE=4096, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 49184 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 49168 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=2),  # at most 49184 B shared, unproven
+    Config(TILE=2048, PROGRAMS=2, num_warps=8, num_stages=1),  # at most 32 B shared, unproven
+    Config(TILE=2048, PROGRAMS=4, num_warps=8, num_stages=1),  # at most 32 B shared, unproven
+    Config(TILE=4096, PROGRAMS=4, num_warps=4, num_stages=1),  # at most 16 B shared, unproven
 )
 _BACKWARD_COLUMNS_15 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 32 B shared, unproven
@@ -489,15 +543,23 @@ _BACKWARD_COLUMNS_15 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 128 B shared, unproven
     Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=1),  # at most 32 B shared, unproven
     Config(TILE=2048, PROGRAMS=2, num_warps=16, num_stages=1),  # at most 128 B shared, unproven
-    Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 128 B shared, unproven
+    Config(TILE=2048, PROGRAMS=4, num_warps=4, num_stages=1),  # at most 32 B shared, unproven
 )
 _BACKWARD_COLUMNS_16 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 16 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 32784 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 24592 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 49168 B shared, unproven
     Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=3),  # at most 49168 B shared, unproven
-    Config(TILE=2048, PROGRAMS=4, num_warps=4, num_stages=2),  # at most 32784 B shared, unproven
-    Config(TILE=4096, PROGRAMS=2, num_warps=8, num_stages=2),  # at most 65568 B shared, unproven
+    Config(TILE=2048, PROGRAMS=4, num_warps=4, num_stages=2),  # at most 24592 B shared, unproven
+    Config(TILE=4096, PROGRAMS=2, num_warps=8, num_stages=2),  # at most 49184 B shared, unproven
+)
+_BACKWARD_COLUMNS_17 = (
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 16 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 49168 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 98320 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 32 B shared, unproven
+    Config(TILE=2048, PROGRAMS=2, num_warps=8, num_stages=2),  # at most 49184 B shared, unproven
+    Config(TILE=4096, PROGRAMS=4, num_warps=4, num_stages=1),  # at most 16 B shared, unproven
 )
 #: Tiles of TILE elements over rows and columns, in PROGRAMS programs an SM; by architecture class and element size in bytes.
 BACKWARD_COLUMNS_CONFIGS = by_class(
@@ -508,18 +570,20 @@ BACKWARD_COLUMNS_CONFIGS = by_class(
     (("sm_90", "sm_100"), (2,), _BACKWARD_COLUMNS_4),
     (("sm_89", "sm_120"), (2,), _BACKWARD_COLUMNS_5),
     (("sm_90", "sm_100"), (4,), _BACKWARD_COLUMNS_5),
+    (("sm_120",), (4,), _BACKWARD_COLUMNS_6),
     (("sm_90", "sm_100"), (8,), _BACKWARD_COLUMNS_6),
-    (("sm_89", "sm_86", "sm_120"), (4,), _BACKWARD_COLUMNS_7),
+    (("sm_89", "sm_86"), (4,), _BACKWARD_COLUMNS_7),
     (("sm_89", "sm_86", "sm_120"), (8,), _BACKWARD_COLUMNS_8),
     (("sm_86",), (2,), _BACKWARD_COLUMNS_9),
-    (("gfx90a",), (1,), _BACKWARD_COLUMNS_10),
-    (("gfx950",), (4,), _BACKWARD_COLUMNS_10),
-    (("gfx90a", "gfx942"), (2,), _BACKWARD_COLUMNS_11),
-    (("gfx90a", "gfx942"), (4,), _BACKWARD_COLUMNS_12),
-    (("gfx90a",), (8,), _BACKWARD_COLUMNS_13),
-    (("gfx942",), (1,), _BACKWARD_COLUMNS_14),
+    (("gfx90a", "gfx942", "gfx950"), (1,), _BACKWARD_COLUMNS_10),
+    (("gfx90a",), (2,), _BACKWARD_COLUMNS_10),
+    (("gfx90a",), (4,), _BACKWARD_COLUMNS_11),
+    (("gfx90a",), (8,), _BACKWARD_COLUMNS_12),
+    (("gfx942",), (2,), _BACKWARD_COLUMNS_13),
+    (("gfx942",), (4,), _BACKWARD_COLUMNS_14),
     (("gfx942",), (8,), _BACKWARD_COLUMNS_15),
-    (("gfx950",), (1, 2), _BACKWARD_COLUMNS_16),
+    (("gfx950",), (2,), _BACKWARD_COLUMNS_16),
+    (("gfx950",), (4,), _BACKWARD_COLUMNS_17),
 )
 
 
@@ -980,14 +1044,18 @@ def _qk_norm_rope_backward_stage_1_columns(
     ROWS_2,
     D,
     P,
-    position_row_0,
-    position_row_1,
-    position_row_2,
     grad_out_row_0,
     grad_out_row_1,
     grad_out_row_2,
     grad_out_col,
     grad_out_stride_Two,
+    position_row_0,
+    position_row_1,
+    position_row_2,
+    cos_col,
+    cos_stride_P,
+    sin_col,
+    sin_stride_P,
     x_row_0,
     x_row_1,
     x_row_2,
@@ -996,10 +1064,6 @@ def _qk_norm_rope_backward_stage_1_columns(
     rstd_row_1,
     rstd_row_2,
     x_stride_Two,
-    cos_col,
-    cos_stride_P,
-    sin_col,
-    sin_stride_P,
     PROGRAMS,
     BLOCK_M: tl.constexpr,
     BLOCK_N: tl.constexpr,
@@ -1026,38 +1090,16 @@ def _qk_norm_rope_backward_stage_1_columns(
         row_2 = rows % ROWS_2
         row_1 = rows // ROWS_2 % ROWS_1
         row_0 = rows // ROWS_2 // ROWS_1
-        position_rows = (
-            position_ptr + row_0 * position_row_0 + row_1 * position_row_1 + row_2 * position_row_2
-        )
         grad_out_rows = (
             grad_out_ptr + row_0 * grad_out_row_0 + row_1 * grad_out_row_1 + row_2 * grad_out_row_2
+        )
+        position_rows = (
+            position_ptr + row_0 * position_row_0 + row_1 * position_row_1 + row_2 * position_row_2
         )
         x_rows = x_ptr + row_0 * x_row_0 + row_1 * x_row_1 + row_2 * x_row_2
         rstd_rows = rstd_ptr + row_0 * rstd_row_0 + row_1 * rstd_row_1 + row_2 * rstd_row_2
 
         position = tl.load(position_rows, mask=in_rows, other=0, eviction_policy="evict_last")
-        grad_out_1 = tl.load(
-            grad_out_rows + cols * grad_out_col + grad_out_stride_Two,
-            mask=in_rows & in_cols,
-            other=0.0,
-            eviction_policy="evict_last",
-        ).to(FLOAT)
-        grad_out_0 = tl.load(
-            grad_out_rows + cols * grad_out_col,
-            mask=in_rows & in_cols,
-            other=0.0,
-            eviction_policy="evict_last",
-        ).to(FLOAT)
-        x = tl.load(
-            x_rows + cols * x_col, mask=in_rows & in_cols, other=0.0, eviction_policy="evict_last"
-        ).to(FLOAT)
-        rstd = tl.load(rstd_rows, mask=in_rows, other=0.0, eviction_policy="evict_last").to(FLOAT)
-        x_2 = tl.load(
-            x_rows + cols * x_col + x_stride_Two,
-            mask=in_rows & in_cols,
-            other=0.0,
-            eviction_policy="evict_last",
-        ).to(FLOAT)
         # c = take(cos, position, P)
         valid = (position >= 0) & (position < P)
         c = tl.load(
@@ -1072,15 +1114,38 @@ def _qk_norm_rope_backward_stage_1_columns(
             other=0.0,
             eviction_policy="evict_last",
         ).to(FLOAT)
+        grad_out_0 = tl.load(
+            grad_out_rows + cols * grad_out_col,
+            mask=in_rows & in_cols,
+            other=0.0,
+            eviction_policy="evict_last",
+        ).to(FLOAT)
+        grad_out_1 = tl.load(
+            grad_out_rows + cols * grad_out_col + grad_out_stride_Two,
+            mask=in_rows & in_cols,
+            other=0.0,
+            eviction_policy="evict_last",
+        ).to(FLOAT)
         # first, second = unstack(x * rstd * weight, Two)
         grad_second = grad_out_1 * c + -grad_out_0 * s
         grad_first = grad_out_1 * s + grad_out_0 * c
+        rstd = tl.load(rstd_rows, mask=in_rows, other=0.0, eviction_policy="evict_last").to(FLOAT)
+        x = tl.load(
+            x_rows + cols * x_col, mask=in_rows & in_cols, other=0.0, eviction_policy="evict_last"
+        ).to(FLOAT)
         if NEEDS_GRAD_WEIGHT:
             grad_weight_0 = grad_weight_0 + tl.where(
                 in_rows,
                 (tl.where(False, grad_second, 0.0) + tl.where(True, grad_first, 0.0)) * (x * rstd),
                 0.0,
             )
+        x_2 = tl.load(
+            x_rows + cols * x_col + x_stride_Two,
+            mask=in_rows & in_cols,
+            other=0.0,
+            eviction_policy="evict_last",
+        ).to(FLOAT)
+        if NEEDS_GRAD_WEIGHT:
             grad_weight_1 = grad_weight_1 + tl.where(
                 in_rows,
                 (tl.where(True, grad_second, 0.0) + tl.where(False, grad_first, 0.0))
@@ -1740,28 +1805,28 @@ def _qk_norm_rope_backward_sums(
     ROWS_2,
     D,
     P,
-    weight_col,
-    weight_stride_Two,
-    position_row_0,
-    position_row_1,
-    position_row_2,
     grad_out_row_0,
     grad_out_row_1,
     grad_out_row_2,
     grad_out_col,
     grad_out_stride_Two,
-    rstd_row_0,
-    rstd_row_1,
-    rstd_row_2,
-    x_row_0,
-    x_row_1,
-    x_row_2,
-    x_col,
-    x_stride_Two,
+    position_row_0,
+    position_row_1,
+    position_row_2,
     cos_col,
     cos_stride_P,
     sin_col,
     sin_stride_P,
+    x_row_0,
+    x_row_1,
+    x_row_2,
+    x_col,
+    rstd_row_0,
+    rstd_row_1,
+    rstd_row_2,
+    x_stride_Two,
+    weight_col,
+    weight_stride_Two,
     grad_x_row_0,
     grad_x_row_1,
     grad_x_row_2,
@@ -1784,16 +1849,6 @@ def _qk_norm_rope_backward_sums(
     cols = tl.arange(0, BLOCK_N)[None, :].to(INT)
     in_cols = below(cols, D, EVEN_N)
 
-    weight = tl.load(
-        weight_ptr + cols * weight_col, mask=in_cols, other=0.0, eviction_policy="evict_last"
-    )
-    weight_2 = tl.load(
-        weight_ptr + cols * weight_col + weight_stride_Two,
-        mask=in_cols,
-        other=0.0,
-        eviction_policy="evict_last",
-    )
-
     grad_weight_0 = tl.full((BLOCK_M, BLOCK_N), 0.0, FLOAT)
     grad_weight_1 = tl.full((BLOCK_M, BLOCK_N), 0.0, FLOAT)
     for tile in tl.range(program, tl.cdiv(ROWS, BLOCK_M), PROGRAMS, num_stages=STAGES):
@@ -1802,41 +1857,19 @@ def _qk_norm_rope_backward_sums(
         row_2 = rows % ROWS_2
         row_1 = rows // ROWS_2 % ROWS_1
         row_0 = rows // ROWS_2 // ROWS_1
-        position_rows = (
-            position_ptr + row_0 * position_row_0 + row_1 * position_row_1 + row_2 * position_row_2
-        )
         grad_out_rows = (
             grad_out_ptr + row_0 * grad_out_row_0 + row_1 * grad_out_row_1 + row_2 * grad_out_row_2
         )
-        rstd_rows = rstd_ptr + row_0 * rstd_row_0 + row_1 * rstd_row_1 + row_2 * rstd_row_2
+        position_rows = (
+            position_ptr + row_0 * position_row_0 + row_1 * position_row_1 + row_2 * position_row_2
+        )
         x_rows = x_ptr + row_0 * x_row_0 + row_1 * x_row_1 + row_2 * x_row_2
+        rstd_rows = rstd_ptr + row_0 * rstd_row_0 + row_1 * rstd_row_1 + row_2 * rstd_row_2
         grad_x_rows = (
             grad_x_ptr + row_0 * grad_x_row_0 + row_1 * grad_x_row_1 + row_2 * grad_x_row_2
         )
 
         position = tl.load(position_rows, mask=in_rows, other=0, eviction_policy="evict_last")
-        grad_out_1 = tl.load(
-            grad_out_rows + cols * grad_out_col + grad_out_stride_Two,
-            mask=in_rows & in_cols,
-            other=0.0,
-            eviction_policy="evict_last",
-        ).to(FLOAT)
-        grad_out_0 = tl.load(
-            grad_out_rows + cols * grad_out_col,
-            mask=in_rows & in_cols,
-            other=0.0,
-            eviction_policy="evict_last",
-        ).to(FLOAT)
-        rstd = tl.load(rstd_rows, mask=in_rows, other=0.0, eviction_policy="evict_last").to(FLOAT)
-        x = tl.load(
-            x_rows + cols * x_col, mask=in_rows & in_cols, other=0.0, eviction_policy="evict_last"
-        ).to(FLOAT)
-        x_2 = tl.load(
-            x_rows + cols * x_col + x_stride_Two,
-            mask=in_rows & in_cols,
-            other=0.0,
-            eviction_policy="evict_last",
-        ).to(FLOAT)
         # c = take(cos, position, P)
         valid = (position >= 0) & (position < P)
         c = tl.load(
@@ -1851,19 +1884,54 @@ def _qk_norm_rope_backward_sums(
             other=0.0,
             eviction_policy="evict_last",
         ).to(FLOAT)
+        grad_out_0 = tl.load(
+            grad_out_rows + cols * grad_out_col,
+            mask=in_rows & in_cols,
+            other=0.0,
+            eviction_policy="evict_last",
+        ).to(FLOAT)
+        grad_out_1 = tl.load(
+            grad_out_rows + cols * grad_out_col + grad_out_stride_Two,
+            mask=in_rows & in_cols,
+            other=0.0,
+            eviction_policy="evict_last",
+        ).to(FLOAT)
         # first, second = unstack(x * rstd * weight, Two)
         grad_second = grad_out_1 * c + -grad_out_0 * s
         grad_first = grad_out_1 * s + grad_out_0 * c
+        rstd = tl.load(rstd_rows, mask=in_rows, other=0.0, eviction_policy="evict_last").to(FLOAT)
+        x = tl.load(
+            x_rows + cols * x_col, mask=in_rows & in_cols, other=0.0, eviction_policy="evict_last"
+        ).to(FLOAT)
         value = tl.where(False, grad_second, 0.0) + tl.where(True, grad_first, 0.0)
-        value_2 = value * weight.to(FLOAT)
-        value_3 = tl.where(True, grad_second, 0.0) + tl.where(False, grad_first, 0.0)
-        value_4 = value_3 * weight_2.to(FLOAT)
+        if NEEDS_GRAD_WEIGHT:
+            grad_weight_0 = grad_weight_0 + tl.where(in_rows, value * (x * rstd), 0.0)
+        value_2 = tl.where(True, grad_second, 0.0) + tl.where(False, grad_first, 0.0)
+        x_2 = tl.load(
+            x_rows + cols * x_col + x_stride_Two,
+            mask=in_rows & in_cols,
+            other=0.0,
+            eviction_policy="evict_last",
+        ).to(FLOAT)
+        if NEEDS_GRAD_WEIGHT:
+            grad_weight_1 = grad_weight_1 + tl.where(in_rows, value_2 * (x_2 * rstd), 0.0)
+        weight = tl.load(
+            weight_ptr + cols * weight_col, mask=in_cols, other=0.0, eviction_policy="evict_last"
+        ).to(FLOAT)
+        value_3 = value * weight
+        weight_2 = tl.load(
+            weight_ptr + cols * weight_col + weight_stride_Two,
+            mask=in_cols,
+            other=0.0,
+            eviction_policy="evict_last",
+        ).to(FLOAT)
+        value_4 = value_2 * weight_2
         # rstd = rsqrt(mean(x * x, (Two, D)) + eps)
-        row_sum = tl.sum(value_2 * x + value_4 * x_2, axis=1, keep_dims=True)
+        row_sum = tl.sum(value_3 * x + value_4 * x_2, axis=1, keep_dims=True)
         value_5 = 2.0 * (
             -0.5 * row_sum * (rstd * rstd * rstd) / (tl.cast(2, FLOAT) * tl.cast(D, FLOAT))
         )
-        grad_x_0 = value_2 * rstd + value_5 * x
+        grad_x_0 = value_3 * rstd + value_5 * x
         grad_x_1 = value_4 * rstd + value_5 * x_2
         if NEEDS_GRAD_X:
             tl.store(
@@ -1876,9 +1944,6 @@ def _qk_norm_rope_backward_sums(
                 narrow(grad_x_1, grad_x_ptr.dtype.element_ty),
                 mask=in_rows & in_cols,
             )
-        if NEEDS_GRAD_WEIGHT:
-            grad_weight_0 = grad_weight_0 + tl.where(in_rows, value * (x * rstd), 0.0)
-            grad_weight_1 = grad_weight_1 + tl.where(in_rows, value_3 * (x_2 * rstd), 0.0)
 
     if NEEDS_GRAD_WEIGHT:
         tl.store(
@@ -2132,7 +2197,7 @@ def _plan_backward_stage_1(call: Call) -> Launch:
     columns = cols.total
 
     def columns_time(config: Config) -> float:
-        work = Work(reads=4, writes=0, flops=19, held=6, held_wide=9)
+        work = Work(reads=4, writes=0, flops=19, rereads=2, held=4.25, held_wide=5.95)
         return columns_cost(config, call.target, work, call.element_size, rows.total, columns)
 
     config = call.choose(BACKWARD_COLUMNS_CONFIGS, columns_time)
@@ -2160,18 +2225,18 @@ def _plan_backward_stage_1(call: Call) -> Launch:
                 *rows.sizes[1:],
                 cols.total,
                 call.sizes["P"],
-                *rows.strides("position"),
                 *rows.strides("grad_out"),
                 cols.strides("grad_out")[0],
                 call.stride("grad_out", "Two"),
-                *rows.strides("x"),
-                cols.strides("x")[0],
-                *rows.strides("rstd"),
-                call.stride("x", "Two"),
+                *rows.strides("position"),
                 cols.strides("cos")[0],
                 call.stride("cos", "P"),
                 cols.strides("sin")[0],
                 call.stride("sin", "P"),
+                *rows.strides("x"),
+                cols.strides("x")[0],
+                *rows.strides("rstd"),
+                call.stride("x", "Two"),
                 programs,
             ),
             constants={
@@ -2431,7 +2496,7 @@ def _plan_backward(call: Call) -> Launch:
     width = next_power_of_2(columns)
 
     def sums_time(config: Config) -> float:
-        work = Work(reads=4, writes=2, flops=31, joins=1, held=8, held_wide=11)
+        work = Work(reads=4, writes=2, flops=31, rereads=4, joins=1, held=5.525, held_wide=5.95)
         return sums_cost(config, call.target, work, call.element_size, rows.total, width)
 
     sums = least(call, BACKWARD_SUMS_CONFIGS, sums_time)
@@ -2461,20 +2526,20 @@ def _plan_backward(call: Call) -> Launch:
                     *rows.sizes[1:],
                     cols.total,
                     call.sizes["P"],
-                    cols.strides("weight")[0],
-                    call.stride("weight", "Two"),
-                    *rows.strides("position"),
                     *rows.strides("grad_out"),
                     cols.strides("grad_out")[0],
                     call.stride("grad_out", "Two"),
-                    *rows.strides("rstd"),
-                    *rows.strides("x"),
-                    cols.strides("x")[0],
-                    call.stride("x", "Two"),
+                    *rows.strides("position"),
                     cols.strides("cos")[0],
                     call.stride("cos", "P"),
                     cols.strides("sin")[0],
                     call.stride("sin", "P"),
+                    *rows.strides("x"),
+                    cols.strides("x")[0],
+                    *rows.strides("rstd"),
+                    call.stride("x", "Two"),
+                    cols.strides("weight")[0],
+                    call.stride("weight", "Two"),
                     *rows.strides("grad_x"),
                     cols.strides("grad_x")[0],
                     call.stride("grad_x", "Two"),

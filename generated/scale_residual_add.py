@@ -75,155 +75,183 @@ TILED_CONFIGS = by_class(
 
 _BACKWARD_COLUMNS_1 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 16 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 32784 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 49168 B shared, unproven
-    Config(TILE=2048, PROGRAMS=2, num_warps=8, num_stages=3),  # at most 49184 B shared, unproven
-    Config(TILE=2048, PROGRAMS=4, num_warps=8, num_stages=3),  # at most 49184 B shared, unproven
-    Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 196672 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 12304 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 24592 B shared, unproven
+    Config(TILE=2048, PROGRAMS=4, num_warps=8, num_stages=3),  # at most 24608 B shared, unproven
+    Config(TILE=4096, PROGRAMS=2, num_warps=16, num_stages=3),  # at most 49216 B shared, unproven
+    Config(TILE=4096, PROGRAMS=4, num_warps=16, num_stages=2),  # at most 24640 B shared, unproven
 )
 _BACKWARD_COLUMNS_2 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 16 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 32784 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 24592 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 49168 B shared, unproven
     Config(TILE=2048, PROGRAMS=2, num_warps=16, num_stages=3),  # at most 49216 B shared, unproven
-    Config(TILE=2048, PROGRAMS=4, num_warps=8, num_stages=2),  # at most 32800 B shared, unproven
+    Config(TILE=2048, PROGRAMS=4, num_warps=16, num_stages=2),  # at most 24640 B shared, unproven
     Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 98368 B shared, unproven
 )
 _BACKWARD_COLUMNS_3 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 32 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 65568 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 49184 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 98336 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 64 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 98432 B shared, unproven
-    Config(TILE=2048, PROGRAMS=2, num_warps=16, num_stages=2),  # at most 65664 B shared, unproven
+    Config(TILE=2048, PROGRAMS=2, num_warps=16, num_stages=2),  # at most 49280 B shared, unproven
 )
 _BACKWARD_COLUMNS_4 = (
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 32 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 65568 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 98336 B shared, unproven
-    Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=1),  # at most 32 B shared, unproven
-    Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=3),  # at most 98336 B shared, unproven
-    Config(TILE=4096, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 196672 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 16 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 12304 B shared, unproven
+    Config(TILE=2048, PROGRAMS=2, num_warps=8, num_stages=3),  # at most 24608 B shared, unproven
+    Config(TILE=2048, PROGRAMS=4, num_warps=8, num_stages=3),  # at most 24608 B shared, unproven
+    Config(TILE=4096, PROGRAMS=4, num_warps=16, num_stages=3),  # at most 49216 B shared, unproven
+    Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 98368 B shared, unproven
 )
 _BACKWARD_COLUMNS_5 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 16 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 24608 B shared, unproven
-    Config(TILE=2048, PROGRAMS=2, num_warps=8, num_stages=3),  # at most 24608 B shared, unproven
-    Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 49216 B shared, unproven
-    Config(TILE=4096, PROGRAMS=2, num_warps=16, num_stages=3),  # at most 49216 B shared, unproven
-    Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 98368 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 49184 B shared, unproven
+    Config(TILE=2048, PROGRAMS=2, num_warps=8, num_stages=3),  # at most 49184 B shared, unproven
+    Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 98368 B shared, unproven
+    Config(TILE=4096, PROGRAMS=2, num_warps=16, num_stages=3),  # at most 98368 B shared, unproven
+    Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 196672 B shared, unproven
 )
 _BACKWARD_COLUMNS_6 = (
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 32 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 49184 B shared, unproven
+    Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=3),  # at most 98336 B shared, unproven
+    Config(TILE=2048, PROGRAMS=4, num_warps=4, num_stages=2),  # at most 49184 B shared, unproven
+    Config(TILE=4096, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 196672 B shared, unproven
+    Config(TILE=4096, PROGRAMS=2, num_warps=8, num_stages=2),  # at most 98368 B shared, unproven
+)
+_BACKWARD_COLUMNS_7 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 16 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 32784 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 6160 B shared, unproven
+    Config(TILE=2048, PROGRAMS=2, num_warps=8, num_stages=3),  # at most 12320 B shared, unproven
+    Config(TILE=2048, PROGRAMS=4, num_warps=8, num_stages=3),  # at most 12320 B shared, unproven
+    Config(TILE=4096, PROGRAMS=2, num_warps=16, num_stages=3),  # at most 24640 B shared, unproven
+    Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 49216 B shared, unproven
+)
+_BACKWARD_COLUMNS_8 = (
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 16 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 24592 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 49168 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 49216 B shared, unproven
     Config(TILE=2048, PROGRAMS=2, num_warps=16, num_stages=3),  # at most 49216 B shared, unproven
     Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 98368 B shared, unproven
 )
-_BACKWARD_COLUMNS_7 = (
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 32 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 65568 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 98336 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 64 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=2),  # at most 65600 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 98432 B shared, unproven
-)
-_BACKWARD_COLUMNS_8 = (
+_BACKWARD_COLUMNS_9 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 16 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 16400 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 6160 B shared, unproven
+    Config(TILE=2048, PROGRAMS=4, num_warps=8, num_stages=3),  # at most 12320 B shared, unproven
+    Config(TILE=4096, PROGRAMS=2, num_warps=16, num_stages=3),  # at most 24640 B shared, unproven
+    Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 49216 B shared, unproven
+    Config(TILE=8192, PROGRAMS=2, num_warps=16, num_stages=3),  # at most 49216 B shared, unproven
+)
+_BACKWARD_COLUMNS_10 = (
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 16 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 12304 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 24592 B shared, unproven
-    Config(TILE=2048, PROGRAMS=4, num_warps=8, num_stages=2),  # at most 16416 B shared, unproven
+    Config(TILE=2048, PROGRAMS=4, num_warps=8, num_stages=2),  # at most 12320 B shared, unproven
     Config(TILE=4096, PROGRAMS=2, num_warps=16, num_stages=3),  # at most 49216 B shared, unproven
     Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 98368 B shared, unproven
 )
-_BACKWARD_COLUMNS_9 = (
+_BACKWARD_COLUMNS_11 = (
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 32 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 49184 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 98336 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 98432 B shared, unproven
+    Config(TILE=2048, PROGRAMS=2, num_warps=16, num_stages=2),  # at most 49280 B shared, unproven
+    Config(TILE=2048, PROGRAMS=4, num_warps=8, num_stages=1),  # at most 64 B shared, unproven
+)
+_BACKWARD_COLUMNS_12 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 16 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 16400 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 12304 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 24608 B shared, unproven
     Config(TILE=2048, PROGRAMS=2, num_warps=8, num_stages=3),  # at most 24608 B shared, unproven
     Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 49216 B shared, unproven
     Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 98368 B shared, unproven
 )
-_BACKWARD_COLUMNS_10 = (
+_BACKWARD_COLUMNS_13 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 16 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 32784 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 24592 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 49168 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 32 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 49216 B shared, unproven
     Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 98368 B shared, unproven
 )
-_BACKWARD_COLUMNS_11 = (
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 16 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 32784 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 49168 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 49184 B shared, unproven
-    Config(TILE=2048, PROGRAMS=4, num_warps=8, num_stages=1),  # at most 32 B shared, unproven
-    Config(TILE=4096, PROGRAMS=4, num_warps=8, num_stages=1),  # at most 32 B shared, unproven
-)
-_BACKWARD_COLUMNS_12 = (
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 32 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 64 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 128 B shared, unproven
-    Config(TILE=2048, PROGRAMS=2, num_warps=16, num_stages=1),  # at most 128 B shared, unproven
-    Config(TILE=2048, PROGRAMS=4, num_warps=8, num_stages=1),  # at most 64 B shared, unproven
-    Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 128 B shared, unproven
-)
-_BACKWARD_COLUMNS_13 = (
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 16 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 16400 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 24592 B shared, unproven
-    Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=3),  # at most 24592 B shared, unproven
-    Config(TILE=4096, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 49184 B shared, unproven
-    Config(TILE=4096, PROGRAMS=4, num_warps=8, num_stages=1),  # at most 32 B shared, unproven
-)
 _BACKWARD_COLUMNS_14 = (
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 16 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 32784 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 49168 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 32 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 49184 B shared, unproven
-    Config(TILE=4096, PROGRAMS=4, num_warps=8, num_stages=1),  # at most 32 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 32 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 49184 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 98336 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 64 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=2),  # at most 49216 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 98432 B shared, unproven
 )
 _BACKWARD_COLUMNS_15 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 32 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 64 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 128 B shared, unproven
-    Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=1),  # at most 32 B shared, unproven
-    Config(TILE=2048, PROGRAMS=2, num_warps=16, num_stages=1),  # at most 128 B shared, unproven
-    Config(TILE=2048, PROGRAMS=4, num_warps=8, num_stages=1),  # at most 64 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 49184 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 98336 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 98368 B shared, unproven
+    Config(TILE=2048, PROGRAMS=2, num_warps=8, num_stages=2),  # at most 49216 B shared, unproven
+    Config(TILE=4096, PROGRAMS=4, num_warps=8, num_stages=1),  # at most 64 B shared, unproven
 )
 _BACKWARD_COLUMNS_16 = (
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 32 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 49184 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=16, num_stages=2),  # at most 49280 B shared, unproven
+    Config(TILE=2048, PROGRAMS=4, num_warps=8, num_stages=1),  # at most 64 B shared, unproven
+    Config(TILE=4096, PROGRAMS=4, num_warps=8, num_stages=1),  # at most 64 B shared, unproven
+    Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 128 B shared, unproven
+)
+_BACKWARD_COLUMNS_17 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 16 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 16400 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 24592 B shared, unproven
+    Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=3),  # at most 24592 B shared, unproven
+    Config(TILE=2048, PROGRAMS=4, num_warps=4, num_stages=2),  # at most 12304 B shared, unproven
+    Config(TILE=4096, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 49184 B shared, unproven
+    Config(TILE=4096, PROGRAMS=2, num_warps=8, num_stages=2),  # at most 24608 B shared, unproven
+)
+_BACKWARD_COLUMNS_18 = (
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 32 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 49184 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 64 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=16, num_stages=2),  # at most 49280 B shared, unproven
+    Config(TILE=2048, PROGRAMS=4, num_warps=8, num_stages=1),  # at most 64 B shared, unproven
+    Config(TILE=4096, PROGRAMS=4, num_warps=8, num_stages=1),  # at most 64 B shared, unproven
+)
+_BACKWARD_COLUMNS_19 = (
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 16 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 12304 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 24592 B shared, unproven
     Config(TILE=2048, PROGRAMS=4, num_warps=4, num_stages=3),  # at most 24592 B shared, unproven
     Config(TILE=4096, PROGRAMS=2, num_warps=8, num_stages=3),  # at most 49184 B shared, unproven
-    Config(TILE=8192, PROGRAMS=2, num_warps=16, num_stages=2),  # at most 65600 B shared, unproven
+    Config(TILE=8192, PROGRAMS=2, num_warps=16, num_stages=2),  # at most 49216 B shared, unproven
 )
 #: Tiles of TILE elements over rows and columns, in PROGRAMS programs an SM; by architecture class and element size in bytes.
 BACKWARD_COLUMNS_CONFIGS = by_class(
-    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (1,), _BACKWARD_COLUMNS_1),
-    (("sm_80", "sm_90", "sm_100"), (2,), _BACKWARD_COLUMNS_1),
-    (("sm_90", "sm_100"), (4,), _BACKWARD_COLUMNS_1),
+    (("sm_80", "sm_90", "sm_100"), (1,), _BACKWARD_COLUMNS_1),
+    (("sm_80",), (2,), _BACKWARD_COLUMNS_1),
     (("sm_80",), (4,), _BACKWARD_COLUMNS_2),
-    (("sm_80", "gfx950"), (8,), _BACKWARD_COLUMNS_3),
-    (("gfx90a", "gfx942", "gfx950"), (1,), _BACKWARD_COLUMNS_4),
-    (("gfx90a",), (2,), _BACKWARD_COLUMNS_4),
-    (("gfx950",), (4,), _BACKWARD_COLUMNS_4),
-    (("sm_90", "sm_100"), (8,), _BACKWARD_COLUMNS_4),
+    (("sm_80", "sm_89"), (8,), _BACKWARD_COLUMNS_3),
+    (("sm_90", "sm_100"), (2,), _BACKWARD_COLUMNS_4),
     (("sm_89",), (2,), _BACKWARD_COLUMNS_5),
-    (("sm_89", "sm_86"), (4,), _BACKWARD_COLUMNS_6),
-    (("sm_89", "sm_86", "sm_120"), (8,), _BACKWARD_COLUMNS_7),
-    (("sm_86",), (2,), _BACKWARD_COLUMNS_8),
-    (("sm_120",), (2,), _BACKWARD_COLUMNS_9),
-    (("sm_120",), (4,), _BACKWARD_COLUMNS_10),
-    (("gfx90a",), (4,), _BACKWARD_COLUMNS_11),
-    (("gfx90a",), (8,), _BACKWARD_COLUMNS_12),
-    (("gfx942",), (2,), _BACKWARD_COLUMNS_13),
-    (("gfx942",), (4,), _BACKWARD_COLUMNS_14),
-    (("gfx942",), (8,), _BACKWARD_COLUMNS_15),
-    (("gfx950",), (2,), _BACKWARD_COLUMNS_16),
+    (("sm_90", "sm_100"), (4,), _BACKWARD_COLUMNS_5),
+    (("gfx90a", "gfx942", "gfx950"), (1,), _BACKWARD_COLUMNS_6),
+    (("gfx90a",), (2,), _BACKWARD_COLUMNS_6),
+    (("gfx950",), (4,), _BACKWARD_COLUMNS_6),
+    (("sm_90", "sm_100"), (8,), _BACKWARD_COLUMNS_6),
+    (("sm_89",), (1,), _BACKWARD_COLUMNS_7),
+    (("sm_89", "sm_86"), (4,), _BACKWARD_COLUMNS_8),
+    (("sm_86",), (1,), _BACKWARD_COLUMNS_9),
+    (("sm_86",), (2,), _BACKWARD_COLUMNS_10),
+    (("sm_86",), (8,), _BACKWARD_COLUMNS_11),
+    (("sm_120",), (1, 2), _BACKWARD_COLUMNS_12),
+    (("sm_120",), (4,), _BACKWARD_COLUMNS_13),
+    (("sm_120",), (8,), _BACKWARD_COLUMNS_14),
+    (("gfx90a", "gfx942"), (4,), _BACKWARD_COLUMNS_15),
+    (("gfx950",), (8,), _BACKWARD_COLUMNS_15),
+    (("gfx90a",), (8,), _BACKWARD_COLUMNS_16),
+    (("gfx942",), (2,), _BACKWARD_COLUMNS_17),
+    (("gfx942",), (8,), _BACKWARD_COLUMNS_18),
+    (("gfx950",), (2,), _BACKWARD_COLUMNS_19),
 )
 
 
@@ -295,7 +323,6 @@ def _scale_residual_add_backward_columns(
     ROWS_1,
     ROWS_2,
     N,
-    scale_col,
     grad_out_row_0,
     grad_out_row_1,
     grad_out_row_2,
@@ -304,6 +331,7 @@ def _scale_residual_add_backward_columns(
     x_row_1,
     x_row_2,
     x_col,
+    scale_col,
     grad_x_row_0,
     grad_x_row_1,
     grad_x_row_2,
@@ -327,10 +355,6 @@ def _scale_residual_add_backward_columns(
     cols = block * BLOCK_N + tl.arange(0, BLOCK_N)[None, :].to(INT)
     in_cols = below(cols, N, EVEN_N)
 
-    scale = tl.load(
-        scale_ptr + cols * scale_col, mask=in_cols, other=0.0, eviction_policy="evict_last"
-    )
-
     grad_scale = tl.full((BLOCK_M, BLOCK_N), 0.0, FLOAT)
     for tile in tl.range(program, tl.cdiv(M, BLOCK_M), PROGRAMS, num_stages=STAGES):
         rows = tile * BLOCK_M + tl.arange(0, BLOCK_M)[:, None].to(INT)
@@ -346,24 +370,27 @@ def _scale_residual_add_backward_columns(
             grad_x_ptr + row_0 * grad_x_row_0 + row_1 * grad_x_row_1 + row_2 * grad_x_row_2
         )
 
+        x = tl.load(
+            x_rows + cols * x_col, mask=in_rows & in_cols, other=0.0, eviction_policy="evict_last"
+        ).to(FLOAT)
         grad_out = tl.load(
             grad_out_rows + cols * grad_out_col,
             mask=in_rows & in_cols,
             other=0.0,
             eviction_policy="evict_last",
         ).to(FLOAT)
-        x = tl.load(
-            x_rows + cols * x_col, mask=in_rows & in_cols, other=0.0, eviction_policy="evict_last"
+        if NEEDS_GRAD_SCALE:
+            grad_scale = grad_scale + tl.where(in_rows, grad_out * x, 0.0)
+        scale = tl.load(
+            scale_ptr + cols * scale_col, mask=in_cols, other=0.0, eviction_policy="evict_last"
         ).to(FLOAT)
-        grad_x = grad_out * scale.to(FLOAT)
+        grad_x = grad_out * scale
         if NEEDS_GRAD_X:
             tl.store(
                 grad_x_rows + cols * grad_x_col,
                 narrow(grad_x, grad_x_ptr.dtype.element_ty),
                 mask=in_rows & in_cols,
             )
-        if NEEDS_GRAD_SCALE:
-            grad_scale = grad_scale + tl.where(in_rows, grad_out * x, 0.0)
 
     if NEEDS_GRAD_SCALE:
         tl.store(
@@ -458,7 +485,7 @@ def _plan_backward(call: Call) -> Launch:
     columns = cols.total
 
     def columns_time(config: Config) -> float:
-        work = Work(reads=2, writes=1, flops=3, held=3.5, held_wide=5)
+        work = Work(reads=2, writes=1, flops=3, rereads=1, held=2.125, held_wide=2.55)
         return columns_cost(config, call.target, work, call.element_size, rows.total, columns)
 
     config = call.choose(BACKWARD_COLUMNS_CONFIGS, columns_time)
@@ -476,11 +503,11 @@ def _plan_backward(call: Call) -> Launch:
                 rows.total,
                 *rows.sizes[1:],
                 cols.total,
-                cols.strides("scale")[0],
                 *rows.strides("grad_out"),
                 cols.strides("grad_out")[0],
                 *rows.strides("x"),
                 cols.strides("x")[0],
+                cols.strides("scale")[0],
                 *rows.strides("grad_x"),
                 cols.strides("grad_x")[0],
                 programs,

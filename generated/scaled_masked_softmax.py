@@ -300,387 +300,315 @@ BACKWARD_LOOP_CONFIGS = by_class(
 
 _BACKWARD_SUMS_1 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 16 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 16400 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 24592 B shared, unproven
-    Config(TILE=4096, PROGRAMS=2, num_warps=8, num_stages=3),  # at most 49184 B shared, unproven
-    Config(TILE=8192, PROGRAMS=1, num_warps=32, num_stages=3),  # at most 98432 B shared, unproven
-    Config(TILE=16384, PROGRAMS=1, num_warps=16, num_stages=2),  # at most 131136 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 8208 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 16400 B shared, unproven
+    Config(TILE=4096, PROGRAMS=2, num_warps=16, num_stages=3),  # at most 32832 B shared, unproven
+    Config(TILE=8192, PROGRAMS=2, num_warps=16, num_stages=3),  # at most 65600 B shared, unproven
+    Config(TILE=16384, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 131136 B shared, unproven
 )
 _BACKWARD_SUMS_2 = (
-    Config(TILE=2048, PROGRAMS=2, num_warps=8, num_stages=3),  # at most 49184 B shared, unproven
-    Config(TILE=2048, PROGRAMS=4, num_warps=16, num_stages=2),  # at most 32832 B shared, unproven
-    Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 98368 B shared, unproven
-    Config(TILE=4096, PROGRAMS=2, num_warps=8, num_stages=2),  # at most 65568 B shared, unproven
-    Config(TILE=8192, PROGRAMS=1, num_warps=32, num_stages=2),  # at most 131200 B shared, unproven
-    Config(TILE=16384, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 64 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 16 B shared, unproven
+    Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=3),  # at most 32784 B shared, unproven
+    Config(TILE=4096, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 65568 B shared, unproven
+    Config(TILE=4096, PROGRAMS=2, num_warps=4, num_stages=3),  # at most 65552 B shared, unproven
+    Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 131136 B shared, unproven
+    Config(TILE=16384, PROGRAMS=1, num_warps=16, num_stages=2),  # at most 131136 B shared, unproven
 )
 _BACKWARD_SUMS_3 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 32 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 65568 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 98336 B shared, unproven
-    Config(TILE=2048, PROGRAMS=2, num_warps=8, num_stages=2),  # at most 65600 B shared, unproven
-    Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=2),  # at most 131200 B shared, unproven
-    Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 128 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 32800 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 65600 B shared, unproven
+    Config(TILE=2048, PROGRAMS=2, num_warps=16, num_stages=3),  # at most 65664 B shared, unproven
+    Config(TILE=4096, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 131136 B shared, unproven
+    Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=2),  # at most 131200 B shared, unproven
 )
 _BACKWARD_SUMS_4 = (
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 16 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 16400 B shared, unproven
-    Config(TILE=4096, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 49184 B shared, unproven
-    Config(TILE=4096, PROGRAMS=2, num_warps=16, num_stages=3),  # at most 49216 B shared, unproven
-    Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 98368 B shared, unproven
-    Config(TILE=16384, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 196672 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 32 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 65600 B shared, unproven
+    Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=3),  # at most 65568 B shared, unproven
+    Config(TILE=4096, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 131136 B shared, unproven
+    Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=2),  # at most 131200 B shared, unproven
+    Config(TILE=16384, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 128 B shared, unproven
 )
 _BACKWARD_SUMS_5 = (
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 16 B shared, unproven
-    Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=3),  # at most 49168 B shared, unproven
-    Config(TILE=4096, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 98336 B shared, unproven
-    Config(TILE=4096, PROGRAMS=2, num_warps=4, num_stages=3),  # at most 98320 B shared, unproven
-    Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 196672 B shared, unproven
-    Config(TILE=16384, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 64 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 32 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 32800 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 65600 B shared, unproven
+    Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=2),  # at most 32800 B shared, unproven
+    Config(TILE=4096, PROGRAMS=1, num_warps=8, num_stages=2),  # at most 65600 B shared, unproven
+    Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 128 B shared, unproven
 )
 _BACKWARD_SUMS_6 = (
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 32 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 65568 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 98368 B shared, unproven
-    Config(TILE=2048, PROGRAMS=2, num_warps=16, num_stages=3),  # at most 98432 B shared, unproven
-    Config(TILE=4096, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 196672 B shared, unproven
-    Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 128 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 16 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 8208 B shared, unproven
+    Config(TILE=4096, PROGRAMS=2, num_warps=8, num_stages=3),  # at most 32800 B shared, unproven
+    Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 65600 B shared, unproven
+    Config(TILE=8192, PROGRAMS=2, num_warps=8, num_stages=2),  # at most 32800 B shared, unproven
+    Config(TILE=16384, PROGRAMS=1, num_warps=32, num_stages=2),  # at most 65664 B shared, unproven
 )
 _BACKWARD_SUMS_7 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 16 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 49184 B shared, unproven
-    Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=3),  # at most 49168 B shared, unproven
-    Config(TILE=4096, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 98336 B shared, unproven
-    Config(TILE=8192, PROGRAMS=2, num_warps=4, num_stages=1),  # at most 16 B shared, unproven
-    Config(TILE=16384, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 64 B shared, unproven
+    Config(TILE=2048, PROGRAMS=2, num_warps=8, num_stages=3),  # at most 32800 B shared, unproven
+    Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 65600 B shared, unproven
+    Config(TILE=4096, PROGRAMS=2, num_warps=8, num_stages=2),  # at most 32800 B shared, unproven
+    Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=2),  # at most 65600 B shared, unproven
+    Config(TILE=16384, PROGRAMS=1, num_warps=32, num_stages=1),  # at most 128 B shared, unproven
 )
 _BACKWARD_SUMS_8 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 32 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 65568 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 98336 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 98368 B shared, unproven
-    Config(TILE=4096, PROGRAMS=2, num_warps=4, num_stages=1),  # at most 32 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 32800 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 65568 B shared, unproven
+    Config(TILE=2048, PROGRAMS=2, num_warps=8, num_stages=2),  # at most 32832 B shared, unproven
+    Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=2),  # at most 65664 B shared, unproven
     Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 128 B shared, unproven
 )
 _BACKWARD_SUMS_9 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 16 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 16400 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 24592 B shared, unproven
-    Config(TILE=4096, PROGRAMS=2, num_warps=8, num_stages=3),  # at most 49184 B shared, unproven
-    Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 98368 B shared, unproven
-    Config(TILE=16384, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 64 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 16416 B shared, unproven
+    Config(TILE=2048, PROGRAMS=2, num_warps=8, num_stages=3),  # at most 16416 B shared, unproven
+    Config(TILE=4096, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 32800 B shared, unproven
+    Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 65600 B shared, unproven
+    Config(TILE=16384, PROGRAMS=1, num_warps=16, num_stages=2),  # at most 65600 B shared, unproven
 )
 _BACKWARD_SUMS_10 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 16 B shared, unproven
-    Config(TILE=2048, PROGRAMS=2, num_warps=8, num_stages=3),  # at most 49184 B shared, unproven
-    Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 98368 B shared, unproven
-    Config(TILE=8192, PROGRAMS=2, num_warps=4, num_stages=1),  # at most 16 B shared, unproven
-    Config(TILE=8192, PROGRAMS=2, num_warps=8, num_stages=1),  # at most 32 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 16400 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 32800 B shared, unproven
+    Config(TILE=4096, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 65568 B shared, unproven
+    Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=2),  # at most 65600 B shared, unproven
     Config(TILE=16384, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 64 B shared, unproven
 )
 _BACKWARD_SUMS_11 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 32 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 65568 B shared, unproven
-    Config(TILE=2048, PROGRAMS=4, num_warps=4, num_stages=1),  # at most 32 B shared, unproven
-    Config(TILE=4096, PROGRAMS=2, num_warps=4, num_stages=1),  # at most 32 B shared, unproven
-    Config(TILE=4096, PROGRAMS=2, num_warps=8, num_stages=1),  # at most 64 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 32800 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 65568 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 65600 B shared, unproven
+    Config(TILE=4096, PROGRAMS=1, num_warps=8, num_stages=2),  # at most 65600 B shared, unproven
     Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 128 B shared, unproven
 )
 _BACKWARD_SUMS_12 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 16 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 24608 B shared, unproven
-    Config(TILE=2048, PROGRAMS=2, num_warps=8, num_stages=3),  # at most 24608 B shared, unproven
-    Config(TILE=4096, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 49184 B shared, unproven
-    Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 98368 B shared, unproven
-    Config(TILE=16384, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 64 B shared, unproven
+    Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=3),  # at most 16400 B shared, unproven
+    Config(TILE=4096, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 32800 B shared, unproven
+    Config(TILE=4096, PROGRAMS=2, num_warps=8, num_stages=2),  # at most 16416 B shared, unproven
+    Config(TILE=8192, PROGRAMS=4, num_warps=8, num_stages=1),  # at most 32 B shared, unproven
+    Config(TILE=16384, PROGRAMS=2, num_warps=8, num_stages=1),  # at most 32 B shared, unproven
 )
 _BACKWARD_SUMS_13 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 16 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 32784 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 49184 B shared, unproven
-    Config(TILE=4096, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 98336 B shared, unproven
-    Config(TILE=8192, PROGRAMS=2, num_warps=4, num_stages=1),  # at most 16 B shared, unproven
-    Config(TILE=16384, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 64 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 16400 B shared, unproven
+    Config(TILE=2048, PROGRAMS=2, num_warps=8, num_stages=2),  # at most 16416 B shared, unproven
+    Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=2),  # at most 32832 B shared, unproven
+    Config(TILE=8192, PROGRAMS=4, num_warps=8, num_stages=1),  # at most 32 B shared, unproven
+    Config(TILE=16384, PROGRAMS=2, num_warps=8, num_stages=1),  # at most 32 B shared, unproven
 )
 _BACKWARD_SUMS_14 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 32 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 65568 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 98336 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 98368 B shared, unproven
-    Config(TILE=4096, PROGRAMS=2, num_warps=8, num_stages=1),  # at most 64 B shared, unproven
-    Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 128 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 32800 B shared, unproven
+    Config(TILE=2048, PROGRAMS=4, num_warps=8, num_stages=1),  # at most 64 B shared, unproven
+    Config(TILE=4096, PROGRAMS=4, num_warps=8, num_stages=1),  # at most 64 B shared, unproven
+    Config(TILE=8192, PROGRAMS=2, num_warps=8, num_stages=1),  # at most 64 B shared, unproven
+    Config(TILE=16384, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 128 B shared, unproven
 )
 _BACKWARD_SUMS_15 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 16 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 8208 B shared, unproven
-    Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=3),  # at most 12304 B shared, unproven
-    Config(TILE=4096, PROGRAMS=2, num_warps=8, num_stages=3),  # at most 24608 B shared, unproven
-    Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 49216 B shared, unproven
+    Config(TILE=4096, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 32800 B shared, unproven
+    Config(TILE=4096, PROGRAMS=2, num_warps=8, num_stages=2),  # at most 16416 B shared, unproven
+    Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=2),  # at most 32832 B shared, unproven
     Config(TILE=16384, PROGRAMS=2, num_warps=8, num_stages=1),  # at most 32 B shared, unproven
+    Config(TILE=16384, PROGRAMS=2, num_warps=16, num_stages=1),  # at most 64 B shared, unproven
 )
 _BACKWARD_SUMS_16 = (
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 16 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 32784 B shared, unproven
-    Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=3),  # at most 49168 B shared, unproven
-    Config(TILE=4096, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 98336 B shared, unproven
-    Config(TILE=8192, PROGRAMS=4, num_warps=4, num_stages=1),  # at most 16 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 32800 B shared, unproven
+    Config(TILE=2048, PROGRAMS=2, num_warps=8, num_stages=2),  # at most 16416 B shared, unproven
+    Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=2),  # at most 32832 B shared, unproven
+    Config(TILE=8192, PROGRAMS=2, num_warps=8, num_stages=1),  # at most 32 B shared, unproven
     Config(TILE=16384, PROGRAMS=2, num_warps=8, num_stages=1),  # at most 32 B shared, unproven
+    Config(TILE=16384, PROGRAMS=2, num_warps=16, num_stages=1),  # at most 64 B shared, unproven
 )
 _BACKWARD_SUMS_17 = (
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 16 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 32784 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 49184 B shared, unproven
-    Config(TILE=2048, PROGRAMS=4, num_warps=8, num_stages=1),  # at most 32 B shared, unproven
-    Config(TILE=8192, PROGRAMS=4, num_warps=4, num_stages=1),  # at most 16 B shared, unproven
-    Config(TILE=16384, PROGRAMS=2, num_warps=8, num_stages=1),  # at most 32 B shared, unproven
-)
-_BACKWARD_SUMS_18 = (
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 32 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 64 B shared, unproven
-    Config(TILE=2048, PROGRAMS=4, num_warps=8, num_stages=1),  # at most 64 B shared, unproven
-    Config(TILE=4096, PROGRAMS=4, num_warps=4, num_stages=1),  # at most 32 B shared, unproven
-    Config(TILE=8192, PROGRAMS=2, num_warps=8, num_stages=1),  # at most 64 B shared, unproven
-    Config(TILE=16384, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 128 B shared, unproven
-)
-_BACKWARD_SUMS_19 = (
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 16 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 8208 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 12304 B shared, unproven
-    Config(TILE=4096, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 24608 B shared, unproven
-    Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 49216 B shared, unproven
-    Config(TILE=16384, PROGRAMS=2, num_warps=8, num_stages=1),  # at most 32 B shared, unproven
-)
-_BACKWARD_SUMS_20 = (
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 16 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 16400 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 24592 B shared, unproven
-    Config(TILE=4096, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 49184 B shared, unproven
-    Config(TILE=8192, PROGRAMS=2, num_warps=8, num_stages=1),  # at most 32 B shared, unproven
-    Config(TILE=16384, PROGRAMS=2, num_warps=8, num_stages=1),  # at most 32 B shared, unproven
-)
-_BACKWARD_SUMS_21 = (
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 16 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 49184 B shared, unproven
-    Config(TILE=4096, PROGRAMS=2, num_warps=8, num_stages=1),  # at most 32 B shared, unproven
-    Config(TILE=4096, PROGRAMS=2, num_warps=16, num_stages=1),  # at most 64 B shared, unproven
-    Config(TILE=8192, PROGRAMS=2, num_warps=8, num_stages=1),  # at most 32 B shared, unproven
-    Config(TILE=16384, PROGRAMS=2, num_warps=8, num_stages=1),  # at most 32 B shared, unproven
-)
-_BACKWARD_SUMS_22 = (
-    Config(TILE=2048, PROGRAMS=2, num_warps=8, num_stages=1),  # at most 64 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=16, num_stages=2),  # at most 32896 B shared, unproven
     Config(TILE=2048, PROGRAMS=4, num_warps=8, num_stages=1),  # at most 64 B shared, unproven
     Config(TILE=4096, PROGRAMS=2, num_warps=8, num_stages=1),  # at most 64 B shared, unproven
     Config(TILE=4096, PROGRAMS=2, num_warps=16, num_stages=1),  # at most 128 B shared, unproven
-    Config(TILE=8192, PROGRAMS=2, num_warps=8, num_stages=1),  # at most 64 B shared, unproven
-    Config(TILE=16384, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 128 B shared, unproven
-)
-_BACKWARD_SUMS_23 = (
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 16 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 16400 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 24592 B shared, unproven
-    Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 98368 B shared, unproven
-    Config(TILE=8192, PROGRAMS=2, num_warps=16, num_stages=2),  # at most 65600 B shared, unproven
-    Config(TILE=16384, PROGRAMS=1, num_warps=16, num_stages=2),  # at most 131136 B shared, unproven
-)
-_BACKWARD_SUMS_24 = (
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 32 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 65568 B shared, unproven
-    Config(TILE=2048, PROGRAMS=2, num_warps=16, num_stages=2),  # at most 65664 B shared, unproven
-    Config(TILE=4096, PROGRAMS=1, num_warps=8, num_stages=2),  # at most 131136 B shared, unproven
-    Config(TILE=8192, PROGRAMS=2, num_warps=8, num_stages=1),  # at most 64 B shared, unproven
+    Config(TILE=8192, PROGRAMS=2, num_warps=16, num_stages=1),  # at most 128 B shared, unproven
     Config(TILE=16384, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 128 B shared, unproven
 )
 #: Whole rows in registers, TILE elements at a time, in PROGRAMS programs an SM; by architecture class and element size in bytes.
 BACKWARD_SUMS_CONFIGS = by_class(
     (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (1,), _BACKWARD_SUMS_1),
-    (("sm_80",), (2,), _BACKWARD_SUMS_1),
-    (("sm_80",), (4,), _BACKWARD_SUMS_2),
-    (("sm_80",), (8,), _BACKWARD_SUMS_3),
-    (("sm_90", "sm_100"), (2,), _BACKWARD_SUMS_4),
-    (("sm_89",), (2,), _BACKWARD_SUMS_5),
-    (("sm_90", "sm_100"), (4,), _BACKWARD_SUMS_5),
-    (("sm_90", "sm_100"), (8,), _BACKWARD_SUMS_6),
-    (("sm_89",), (4,), _BACKWARD_SUMS_7),
-    (("sm_89",), (8,), _BACKWARD_SUMS_8),
-    (("sm_86",), (2,), _BACKWARD_SUMS_9),
-    (("sm_86",), (4,), _BACKWARD_SUMS_10),
-    (("sm_86",), (8,), _BACKWARD_SUMS_11),
-    (("sm_120",), (2,), _BACKWARD_SUMS_12),
-    (("sm_120",), (4,), _BACKWARD_SUMS_13),
-    (("sm_120",), (8,), _BACKWARD_SUMS_14),
-    (("gfx90a",), (1,), _BACKWARD_SUMS_15),
-    (("gfx90a",), (2,), _BACKWARD_SUMS_16),
-    (("gfx950",), (4,), _BACKWARD_SUMS_16),
-    (("gfx90a",), (4,), _BACKWARD_SUMS_17),
-    (("gfx90a",), (8,), _BACKWARD_SUMS_18),
-    (("gfx942",), (1,), _BACKWARD_SUMS_19),
-    (("gfx942",), (2,), _BACKWARD_SUMS_20),
-    (("gfx942",), (4,), _BACKWARD_SUMS_21),
-    (("gfx942",), (8,), _BACKWARD_SUMS_22),
-    (("gfx950",), (1, 2), _BACKWARD_SUMS_23),
-    (("gfx950",), (8,), _BACKWARD_SUMS_24),
+    (("sm_80", "sm_90", "sm_100"), (2,), _BACKWARD_SUMS_1),
+    (("gfx90a", "gfx942", "gfx950"), (1,), _BACKWARD_SUMS_2),
+    (("sm_89", "gfx950"), (2,), _BACKWARD_SUMS_2),
+    (("sm_80", "sm_90", "sm_100", "gfx950"), (4,), _BACKWARD_SUMS_2),
+    (("sm_80", "sm_90", "sm_100"), (8,), _BACKWARD_SUMS_3),
+    (("sm_89",), (4,), _BACKWARD_SUMS_4),
+    (("gfx950",), (8,), _BACKWARD_SUMS_4),
+    (("sm_89",), (8,), _BACKWARD_SUMS_5),
+    (("sm_86",), (2,), _BACKWARD_SUMS_6),
+    (("sm_86",), (4,), _BACKWARD_SUMS_7),
+    (("sm_86",), (8,), _BACKWARD_SUMS_8),
+    (("sm_120",), (2,), _BACKWARD_SUMS_9),
+    (("sm_120",), (4,), _BACKWARD_SUMS_10),
+    (("sm_120",), (8,), _BACKWARD_SUMS_11),
+    (("gfx90a",), (2,), _BACKWARD_SUMS_12),
+    (("gfx90a",), (4,), _BACKWARD_SUMS_13),
+    (("gfx90a",), (8,), _BACKWARD_SUMS_14),
+    (("gfx942",), (2,), _BACKWARD_SUMS_15),
+    (("gfx942",), (4,), _BACKWARD_SUMS_16),
+    (("gfx942",), (8,), _BACKWARD_SUMS_17),
 )
 
 _BACKWARD_COLUMNS_1 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 16 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 32784 B shared, unproven
-    Config(TILE=2048, PROGRAMS=2, num_warps=8, num_stages=3),  # at most 49184 B shared, unproven
-    Config(TILE=2048, PROGRAMS=4, num_warps=8, num_stages=3),  # at most 49184 B shared, unproven
-    Config(TILE=4096, PROGRAMS=2, num_warps=16, num_stages=3),  # at most 98368 B shared, unproven
-    Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 196672 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 8208 B shared, unproven
+    Config(TILE=2048, PROGRAMS=4, num_warps=8, num_stages=3),  # at most 16416 B shared, unproven
+    Config(TILE=4096, PROGRAMS=2, num_warps=16, num_stages=3),  # at most 32832 B shared, unproven
+    Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 65600 B shared, unproven
+    Config(TILE=8192, PROGRAMS=2, num_warps=16, num_stages=3),  # at most 65600 B shared, unproven
 )
 _BACKWARD_COLUMNS_2 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 16 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 32784 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 49168 B shared, unproven
-    Config(TILE=2048, PROGRAMS=2, num_warps=16, num_stages=3),  # at most 49216 B shared, unproven
-    Config(TILE=2048, PROGRAMS=4, num_warps=16, num_stages=2),  # at most 32832 B shared, unproven
-    Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 98368 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 32800 B shared, unproven
+    Config(TILE=2048, PROGRAMS=2, num_warps=8, num_stages=3),  # at most 32800 B shared, unproven
+    Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 65600 B shared, unproven
+    Config(TILE=4096, PROGRAMS=2, num_warps=16, num_stages=3),  # at most 65600 B shared, unproven
+    Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 131136 B shared, unproven
 )
 _BACKWARD_COLUMNS_3 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 32 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 65568 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 98336 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 64 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 98432 B shared, unproven
-    Config(TILE=2048, PROGRAMS=2, num_warps=16, num_stages=2),  # at most 65664 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 32800 B shared, unproven
+    Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=3),  # at most 65568 B shared, unproven
+    Config(TILE=2048, PROGRAMS=4, num_warps=4, num_stages=2),  # at most 32800 B shared, unproven
+    Config(TILE=4096, PROGRAMS=2, num_warps=8, num_stages=2),  # at most 65600 B shared, unproven
+    Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=2),  # at most 131200 B shared, unproven
 )
 _BACKWARD_COLUMNS_4 = (
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 32 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 65568 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 98336 B shared, unproven
-    Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=1),  # at most 32 B shared, unproven
-    Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=3),  # at most 98336 B shared, unproven
-    Config(TILE=4096, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 196672 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 16 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 16400 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 32784 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 32832 B shared, unproven
+    Config(TILE=2048, PROGRAMS=2, num_warps=16, num_stages=3),  # at most 32832 B shared, unproven
+    Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 65600 B shared, unproven
 )
 _BACKWARD_COLUMNS_5 = (
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 16 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 24608 B shared, unproven
-    Config(TILE=2048, PROGRAMS=2, num_warps=8, num_stages=3),  # at most 24608 B shared, unproven
-    Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 49216 B shared, unproven
-    Config(TILE=4096, PROGRAMS=2, num_warps=16, num_stages=3),  # at most 49216 B shared, unproven
-    Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 98368 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 32 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 32800 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 65568 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 64 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 65664 B shared, unproven
+    Config(TILE=2048, PROGRAMS=2, num_warps=16, num_stages=2),  # at most 32896 B shared, unproven
 )
 _BACKWARD_COLUMNS_6 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 16 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 32784 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 49168 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 49216 B shared, unproven
-    Config(TILE=2048, PROGRAMS=2, num_warps=16, num_stages=3),  # at most 49216 B shared, unproven
-    Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 98368 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 8208 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 16400 B shared, unproven
+    Config(TILE=2048, PROGRAMS=4, num_warps=8, num_stages=3),  # at most 16416 B shared, unproven
+    Config(TILE=4096, PROGRAMS=2, num_warps=16, num_stages=3),  # at most 32832 B shared, unproven
+    Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 65600 B shared, unproven
 )
 _BACKWARD_COLUMNS_7 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 32 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 65568 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 98336 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 64 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=2),  # at most 65600 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 98432 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 32800 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 65568 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 65664 B shared, unproven
+    Config(TILE=2048, PROGRAMS=2, num_warps=16, num_stages=2),  # at most 32896 B shared, unproven
+    Config(TILE=2048, PROGRAMS=4, num_warps=8, num_stages=1),  # at most 64 B shared, unproven
 )
 _BACKWARD_COLUMNS_8 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 16 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 16400 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 24592 B shared, unproven
-    Config(TILE=2048, PROGRAMS=4, num_warps=8, num_stages=2),  # at most 16416 B shared, unproven
-    Config(TILE=4096, PROGRAMS=2, num_warps=16, num_stages=3),  # at most 49216 B shared, unproven
-    Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 98368 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 8208 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 16416 B shared, unproven
+    Config(TILE=2048, PROGRAMS=2, num_warps=8, num_stages=3),  # at most 16416 B shared, unproven
+    Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 32832 B shared, unproven
+    Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 65600 B shared, unproven
 )
 _BACKWARD_COLUMNS_9 = (
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 32 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 65568 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 98336 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 128 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 98432 B shared, unproven
-    Config(TILE=2048, PROGRAMS=4, num_warps=4, num_stages=1),  # at most 32 B shared, unproven
-)
-_BACKWARD_COLUMNS_10 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 16 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 16400 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 24608 B shared, unproven
-    Config(TILE=2048, PROGRAMS=2, num_warps=8, num_stages=3),  # at most 24608 B shared, unproven
-    Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 49216 B shared, unproven
-    Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 98368 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 32784 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 32 B shared, unproven
+    Config(TILE=2048, PROGRAMS=2, num_warps=16, num_stages=3),  # at most 32832 B shared, unproven
+    Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 65600 B shared, unproven
+)
+_BACKWARD_COLUMNS_10 = (
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 32 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 32800 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 65568 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 64 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=2),  # at most 32832 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 65664 B shared, unproven
 )
 _BACKWARD_COLUMNS_11 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 16 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 32784 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 49168 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 32 B shared, unproven
-    Config(TILE=2048, PROGRAMS=2, num_warps=16, num_stages=3),  # at most 49216 B shared, unproven
-    Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 98368 B shared, unproven
-)
-_BACKWARD_COLUMNS_12 = (
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 16 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 32784 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 49184 B shared, unproven
-    Config(TILE=2048, PROGRAMS=4, num_warps=8, num_stages=1),  # at most 32 B shared, unproven
-    Config(TILE=4096, PROGRAMS=4, num_warps=8, num_stages=1),  # at most 32 B shared, unproven
-    Config(TILE=8192, PROGRAMS=4, num_warps=4, num_stages=1),  # at most 16 B shared, unproven
-)
-_BACKWARD_COLUMNS_13 = (
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 32 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 64 B shared, unproven
-    Config(TILE=2048, PROGRAMS=4, num_warps=8, num_stages=1),  # at most 64 B shared, unproven
-    Config(TILE=4096, PROGRAMS=2, num_warps=16, num_stages=1),  # at most 128 B shared, unproven
-    Config(TILE=4096, PROGRAMS=4, num_warps=4, num_stages=1),  # at most 32 B shared, unproven
-    Config(TILE=8192, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 64 B shared, unproven
-)
-_BACKWARD_COLUMNS_14 = (
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 16 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 24592 B shared, unproven
-    Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=3),  # at most 24592 B shared, unproven
-    Config(TILE=4096, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 49184 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 16400 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 32800 B shared, unproven
+    Config(TILE=2048, PROGRAMS=2, num_warps=8, num_stages=2),  # at most 16416 B shared, unproven
     Config(TILE=4096, PROGRAMS=4, num_warps=8, num_stages=1),  # at most 32 B shared, unproven
     Config(TILE=8192, PROGRAMS=4, num_warps=8, num_stages=1),  # at most 32 B shared, unproven
 )
-_BACKWARD_COLUMNS_15 = (
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 16 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 32784 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 49168 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 32 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 49184 B shared, unproven
-    Config(TILE=4096, PROGRAMS=4, num_warps=8, num_stages=1),  # at most 32 B shared, unproven
-)
-_BACKWARD_COLUMNS_16 = (
+_BACKWARD_COLUMNS_12 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 32 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 64 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 128 B shared, unproven
-    Config(TILE=2048, PROGRAMS=2, num_warps=16, num_stages=1),  # at most 128 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 32800 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=16, num_stages=2),  # at most 32896 B shared, unproven
     Config(TILE=2048, PROGRAMS=4, num_warps=8, num_stages=1),  # at most 64 B shared, unproven
-    Config(TILE=4096, PROGRAMS=4, num_warps=4, num_stages=1),  # at most 32 B shared, unproven
+    Config(TILE=4096, PROGRAMS=4, num_warps=8, num_stages=1),  # at most 64 B shared, unproven
+    Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 128 B shared, unproven
 )
-_BACKWARD_COLUMNS_17 = (
+_BACKWARD_COLUMNS_13 = (
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 16 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 16400 B shared, unproven
+    Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=3),  # at most 16400 B shared, unproven
+    Config(TILE=2048, PROGRAMS=4, num_warps=4, num_stages=2),  # at most 8208 B shared, unproven
+    Config(TILE=4096, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 32800 B shared, unproven
+    Config(TILE=4096, PROGRAMS=2, num_warps=8, num_stages=2),  # at most 16416 B shared, unproven
+)
+_BACKWARD_COLUMNS_14 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 16 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 16400 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 24592 B shared, unproven
-    Config(TILE=2048, PROGRAMS=4, num_warps=4, num_stages=3),  # at most 24592 B shared, unproven
-    Config(TILE=4096, PROGRAMS=2, num_warps=8, num_stages=3),  # at most 49184 B shared, unproven
-    Config(TILE=8192, PROGRAMS=2, num_warps=16, num_stages=2),  # at most 65600 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 32784 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 32800 B shared, unproven
+    Config(TILE=2048, PROGRAMS=2, num_warps=8, num_stages=2),  # at most 16416 B shared, unproven
+    Config(TILE=4096, PROGRAMS=4, num_warps=8, num_stages=1),  # at most 32 B shared, unproven
+)
+_BACKWARD_COLUMNS_15 = (
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 32 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 32800 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 64 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=16, num_stages=2),  # at most 32896 B shared, unproven
+    Config(TILE=2048, PROGRAMS=4, num_warps=8, num_stages=1),  # at most 64 B shared, unproven
+    Config(TILE=4096, PROGRAMS=4, num_warps=8, num_stages=1),  # at most 64 B shared, unproven
+)
+_BACKWARD_COLUMNS_16 = (
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 16 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 8208 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 16400 B shared, unproven
+    Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=1),  # at most 16 B shared, unproven
+    Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=2),  # at most 8208 B shared, unproven
+    Config(TILE=8192, PROGRAMS=2, num_warps=16, num_stages=3),  # at most 65600 B shared, unproven
 )
 #: Tiles of TILE elements over rows and columns, in PROGRAMS programs an SM; by architecture class and element size in bytes.
 BACKWARD_COLUMNS_CONFIGS = by_class(
     (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (1,), _BACKWARD_COLUMNS_1),
     (("sm_80", "sm_90", "sm_100"), (2,), _BACKWARD_COLUMNS_1),
-    (("sm_90", "sm_100"), (4,), _BACKWARD_COLUMNS_1),
-    (("sm_80",), (4,), _BACKWARD_COLUMNS_2),
-    (("sm_80", "gfx950"), (8,), _BACKWARD_COLUMNS_3),
-    (("gfx90a", "gfx942", "gfx950"), (1,), _BACKWARD_COLUMNS_4),
-    (("gfx90a",), (2,), _BACKWARD_COLUMNS_4),
-    (("gfx950",), (4,), _BACKWARD_COLUMNS_4),
-    (("sm_90", "sm_100"), (8,), _BACKWARD_COLUMNS_4),
-    (("sm_89",), (2,), _BACKWARD_COLUMNS_5),
-    (("sm_89", "sm_86"), (4,), _BACKWARD_COLUMNS_6),
-    (("sm_89", "sm_120"), (8,), _BACKWARD_COLUMNS_7),
-    (("sm_86",), (2,), _BACKWARD_COLUMNS_8),
-    (("sm_86",), (8,), _BACKWARD_COLUMNS_9),
-    (("sm_120",), (2,), _BACKWARD_COLUMNS_10),
-    (("sm_120",), (4,), _BACKWARD_COLUMNS_11),
-    (("gfx90a",), (4,), _BACKWARD_COLUMNS_12),
-    (("gfx90a",), (8,), _BACKWARD_COLUMNS_13),
-    (("gfx942",), (2,), _BACKWARD_COLUMNS_14),
-    (("gfx942",), (4,), _BACKWARD_COLUMNS_15),
-    (("gfx942",), (8,), _BACKWARD_COLUMNS_16),
-    (("gfx950",), (2,), _BACKWARD_COLUMNS_17),
+    (("sm_89",), (2,), _BACKWARD_COLUMNS_2),
+    (("sm_80", "sm_90", "sm_100", "gfx950"), (4,), _BACKWARD_COLUMNS_2),
+    (("gfx90a", "gfx942", "gfx950"), (1,), _BACKWARD_COLUMNS_3),
+    (("gfx90a",), (2,), _BACKWARD_COLUMNS_3),
+    (("sm_80", "sm_90", "sm_100", "gfx950"), (8,), _BACKWARD_COLUMNS_3),
+    (("sm_89", "sm_86"), (4,), _BACKWARD_COLUMNS_4),
+    (("sm_89",), (8,), _BACKWARD_COLUMNS_5),
+    (("sm_86",), (2,), _BACKWARD_COLUMNS_6),
+    (("sm_86",), (8,), _BACKWARD_COLUMNS_7),
+    (("sm_120",), (2,), _BACKWARD_COLUMNS_8),
+    (("sm_120",), (4,), _BACKWARD_COLUMNS_9),
+    (("sm_120",), (8,), _BACKWARD_COLUMNS_10),
+    (("gfx90a",), (4,), _BACKWARD_COLUMNS_11),
+    (("gfx90a",), (8,), _BACKWARD_COLUMNS_12),
+    (("gfx942",), (2,), _BACKWARD_COLUMNS_13),
+    (("gfx942",), (4,), _BACKWARD_COLUMNS_14),
+    (("gfx942",), (8,), _BACKWARD_COLUMNS_15),
+    (("gfx950",), (2,), _BACKWARD_COLUMNS_16),
 )
 
 
@@ -2460,21 +2388,21 @@ def _scaled_masked_softmax_backward_mask_stage_2_columns(
             row_sum_outer + row_0 * row_sum_row_0 + row_1 * row_sum_row_1 + row_2 * row_sum_row_2
         )
 
-        out = tl.load(
-            out_rows + cols * out_col,
-            mask=in_rows & in_cols,
-            other=0.0,
-            eviction_policy="evict_last",
-        ).to(FLOAT)
+        row_sum = tl.load(row_sum_rows, mask=in_rows, other=0.0, eviction_policy="evict_last").to(
+            FLOAT
+        )
         grad_out = tl.load(
             grad_out_rows + cols * grad_out_col,
             mask=in_rows & in_cols,
             other=0.0,
             eviction_policy="evict_last",
         ).to(FLOAT)
-        row_sum = tl.load(row_sum_rows, mask=in_rows, other=0.0, eviction_policy="evict_last").to(
-            FLOAT
-        )
+        out = tl.load(
+            out_rows + cols * out_col,
+            mask=in_rows & in_cols,
+            other=0.0,
+            eviction_policy="evict_last",
+        ).to(FLOAT)
         # score = x * scale
         grad_score = out * (grad_out - row_sum)
         if NEEDS_GRAD_MASK:
@@ -2605,14 +2533,14 @@ def _scaled_masked_softmax_backward_mask_sums(
             grad_x_outer + row_0 * grad_x_row_0 + row_1 * grad_x_row_1 + row_2 * grad_x_row_2
         )
 
-        out = tl.load(
-            out_rows + cols * out_col,
+        grad_out = tl.load(
+            grad_out_rows + cols * grad_out_col,
             mask=in_rows & in_cols,
             other=0.0,
             eviction_policy="evict_last",
         ).to(FLOAT)
-        grad_out = tl.load(
-            grad_out_rows + cols * grad_out_col,
+        out = tl.load(
+            out_rows + cols * out_col,
             mask=in_rows & in_cols,
             other=0.0,
             eviction_policy="evict_last",
@@ -2621,6 +2549,8 @@ def _scaled_masked_softmax_backward_mask_sums(
         row_sum = tl.sum(grad_out * out, axis=1, keep_dims=True)
         # score = x * scale
         grad_score = out * (grad_out - row_sum)
+        if NEEDS_GRAD_MASK:
+            grad_mask = grad_mask + tl.where(in_rows, grad_score, 0.0)
         grad_x = grad_score * scale
         if NEEDS_GRAD_X:
             tl.store(
@@ -2628,8 +2558,6 @@ def _scaled_masked_softmax_backward_mask_sums(
                 narrow(grad_x, grad_x_ptr.dtype.element_ty),
                 mask=in_rows & in_cols,
             )
-        if NEEDS_GRAD_MASK:
-            grad_mask = grad_mask + tl.where(in_rows, grad_score, 0.0)
 
     if NEEDS_GRAD_MASK:
         tl.store(
@@ -3388,21 +3316,21 @@ def _scaled_masked_softmax_backward_mask_causal_stage_2_columns(
             row_sum_outer + row_0 * row_sum_row_0 + row_1 * row_sum_row_1 + row_2 * row_sum_row_2
         )
 
-        out = tl.load(
-            out_rows + cols * out_col,
-            mask=in_rows & in_cols,
-            other=0.0,
-            eviction_policy="evict_last",
-        ).to(FLOAT)
+        row_sum = tl.load(row_sum_rows, mask=in_rows, other=0.0, eviction_policy="evict_last").to(
+            FLOAT
+        )
         grad_out = tl.load(
             grad_out_rows + cols * grad_out_col,
             mask=in_rows & in_cols,
             other=0.0,
             eviction_policy="evict_last",
         ).to(FLOAT)
-        row_sum = tl.load(row_sum_rows, mask=in_rows, other=0.0, eviction_policy="evict_last").to(
-            FLOAT
-        )
+        out = tl.load(
+            out_rows + cols * out_col,
+            mask=in_rows & in_cols,
+            other=0.0,
+            eviction_policy="evict_last",
+        ).to(FLOAT)
         # visible = index(T) <= index(S) + size(T) - size(S) if causal else None
         visible = cols <= (outer % S) + T - S
         # score = x * scale
@@ -3536,24 +3464,26 @@ def _scaled_masked_softmax_backward_mask_causal_sums(
             grad_x_outer + row_0 * grad_x_row_0 + row_1 * grad_x_row_1 + row_2 * grad_x_row_2
         )
 
-        out = tl.load(
-            out_rows + cols * out_col,
-            mask=in_rows & in_cols,
-            other=0.0,
-            eviction_policy="evict_last",
-        ).to(FLOAT)
         grad_out = tl.load(
             grad_out_rows + cols * grad_out_col,
             mask=in_rows & in_cols,
             other=0.0,
             eviction_policy="evict_last",
         ).to(FLOAT)
-        # visible = index(T) <= index(S) + size(T) - size(S) if causal else None
-        visible = cols <= (outer % S) + T - S
+        out = tl.load(
+            out_rows + cols * out_col,
+            mask=in_rows & in_cols,
+            other=0.0,
+            eviction_policy="evict_last",
+        ).to(FLOAT)
         # return softmax(score, where=visible)
         row_sum = tl.sum(grad_out * out, axis=1, keep_dims=True)
+        # visible = index(T) <= index(S) + size(T) - size(S) if causal else None
+        visible = cols <= (outer % S) + T - S
         # score = x * scale
         grad_score = tl.where(visible, out * (grad_out - row_sum), 0.0)
+        if NEEDS_GRAD_MASK:
+            grad_mask = grad_mask + tl.where(in_rows, grad_score, 0.0)
         grad_x = grad_score * scale
         if NEEDS_GRAD_X:
             tl.store(
@@ -3561,8 +3491,6 @@ def _scaled_masked_softmax_backward_mask_causal_sums(
                 narrow(grad_x, grad_x_ptr.dtype.element_ty),
                 mask=in_rows & in_cols,
             )
-        if NEEDS_GRAD_MASK:
-            grad_mask = grad_mask + tl.where(in_rows, grad_score, 0.0)
 
     if NEEDS_GRAD_MASK:
         tl.store(
@@ -4561,7 +4489,7 @@ def _plan_backward_mask_stage_2(call: Call) -> Launch:
     columns = cols.total
 
     def columns_time(config: Config) -> float:
-        work = Work(reads=2, writes=0, flops=3, held=2, held_wide=3)
+        work = Work(reads=2, writes=0, flops=3, held=1.7, held_wide=2.55)
         return columns_cost(
             config, call.target, work, call.element_size, rows.total, columns, outer.total
         )
@@ -4639,7 +4567,7 @@ def _plan_backward_mask(call: Call) -> Launch:
     width = next_power_of_2(columns)
 
     def sums_time(config: Config) -> float:
-        work = Work(reads=2, writes=1, flops=6, joins=1, held=3, held_wide=3)
+        work = Work(reads=2, writes=1, flops=6, joins=1, held=2.55, held_wide=2.55)
         return sums_cost(
             config, call.target, work, call.element_size, rows.total, width, outer.total
         )
@@ -5051,7 +4979,7 @@ def _plan_backward_mask_causal_stage_2(call: Call) -> Launch:
     columns = cols.total
 
     def columns_time(config: Config) -> float:
-        work = Work(reads=2, writes=0, flops=5, held=2, held_wide=3)
+        work = Work(reads=2, writes=0, flops=5, held=1.7, held_wide=2.55)
         return columns_cost(
             config, call.target, work, call.element_size, rows.total, columns, outer.total
         )
@@ -5130,7 +5058,7 @@ def _plan_backward_mask_causal(call: Call) -> Launch:
     width = next_power_of_2(columns)
 
     def sums_time(config: Config) -> float:
-        work = Work(reads=2, writes=1, flops=8, joins=1, held=3, held_wide=3)
+        work = Work(reads=2, writes=1, flops=8, joins=1, held=2.55, held_wide=2.55)
         return sums_cost(
             config, call.target, work, call.element_size, rows.total, width, outer.total
         )

@@ -25,7 +25,7 @@ from tilegen import (
 )
 
 
-@rowwise
+@rowwise(grad=False)
 def weighted(
     x: Tensor[M, N], weight: Tensor[N], grad: Tensor[M, N], eps: float = 1e-6
 ) -> tuple[Value, Value]:
@@ -38,7 +38,7 @@ def weighted(
     return grad_x, grad_weight
 
 
-@rowwise
+@rowwise(grad=False)
 def scaled_and_shifted(
     x: Tensor[B, S, N], scale: Tensor[B, N], weight: Tensor[N], grad: Tensor[B, S, N]
 ) -> tuple[Value, Value, Value, Value, Value]:
@@ -52,7 +52,7 @@ def scaled_and_shifted(
     return result, grad_scale, grad_weight, total, centre
 
 
-@rowwise
+@rowwise(grad=False)
 def biased(x: Tensor[M, N], bias: Tensor[N], grad: Tensor[M, N]) -> tuple[Value, Value]:
     """No reduction along rows: blocks of columns."""
     inner = grad * sigmoid(x + bias)
@@ -60,7 +60,7 @@ def biased(x: Tensor[M, N], bias: Tensor[N], grad: Tensor[M, N]) -> tuple[Value,
     return inner, grad_bias
 
 
-@rowwise
+@rowwise(grad=False)
 def squashed(
     x: Tensor[M, N], weight: Tensor[N], alpha: Tensor[()], grad: Tensor[M, N]
 ) -> tuple[Value, Value, Value, Value]:
@@ -74,7 +74,7 @@ def squashed(
     return grad_x, grad_weight, grad_bias, grad_alpha
 
 
-@rowwise
+@rowwise(grad=False)
 def folded(
     x: Tensor[M, Flat[H, D]], weight: Tensor[D], grad: Tensor[M, Flat[H, D]]
 ) -> tuple[Value, Value, Value]:
@@ -85,7 +85,7 @@ def folded(
     return result, grad_weight, largest
 
 
-@rowwise
+@rowwise(grad=False)
 def counted(x: Tensor[M, N]) -> tuple[Value, Value]:
     """An integer sum, and a mean that a function follows."""
     best = argmax(x, N)
@@ -94,13 +94,13 @@ def counted(x: Tensor[M, N]) -> tuple[Value, Value]:
     return count, level
 
 
-@rowwise
+@rowwise(grad=False)
 def columns_alone(x: Tensor[B, M, N]) -> Value:
     """Column sums of a stack of matrices, rounded."""
     return cast(sum(x, M), f16)
 
 
-@rowwise
+@rowwise(grad=False)
 def across(x: Tensor[S, B, N], scale: Tensor[B, N], grad: Tensor[S, B, N]) -> tuple[Value, Value]:
     """The outer dimension lies between the rows and the columns."""
     grad_x = grad * scale

@@ -85,7 +85,7 @@ def exact(module: Any, tensors: Tensors) -> Tensors:
     params = tuple(param.default for param in op.params)
     if op.name == "folded":
         x, weight, grad = (t.double() for t in tensors)
-        held = x.unflatten(1, (3, -1)) if x.numel() else x.reshape(len(x), 3, -1)
+        held = x.reshape(len(x), 3, len(weight))
         largest = held.amax(-1, keepdim=True)
         result = (held - largest) * grad.reshape(held.shape)
         return result.flatten(1), (result * weight).sum((0, 1)), largest[..., 0]
@@ -106,7 +106,7 @@ def check(module: Any, tensors: Tensors, schedule: str = "", tile: int = 0) -> N
             assert torch.equal(result, right)
 
 
-@pytest.mark.parametrize("tile", [0, 1, 64])
+@pytest.mark.parametrize("tile", [1, 64])
 @pytest.mark.parametrize(("rows", "columns"), [
     (1, 1), (2, 3), (3, 17), (17, 128), (33, 1), (17, 17), (5, 1000), (64, 16),
 ])  # fmt: skip
@@ -119,3 +119,59 @@ def test_right_at_the_edges(module: Any, name: str, rows: int, columns: int, til
     elif tile:
         tile = 16 if tile == 1 else 64
     check(module(name), inputs(name, rows, columns), "sums" if whole else "columns", tile)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_same_bits_in_each_run(module: Any, name: str) -> None:
+    tensors = inputs(name, 70, 33)
+    tile = 64 if name in WHOLE else 256
+    first, again = (run(module(name), tensors, tile=tile) for _ in range(2))
+    assert all(torch.equal(one, two) for one, two in zip(first, again, strict=True))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_any_strides(module: Any, name: str) -> None:
+    """Transposed, sliced and expanded operands, the last of them without rows of their own."""
+    tensors = inputs(name, 17, 33)
+    laid = [t.mT.contiguous().mT if t.dim() > 1 else t for t in tensors]
+    check(module(name), laid)
+    laid = [torch.stack([t, t], -1)[..., 1] for t in tensors]
+    check(module(name), laid)
+    if name != "folded":
+        check(module(name), [t[..., :1, :].expand(t.shape) if t.dim() > 1 else t for t in tensors])
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_no_rows_give_sums_of_zero(module: Any, name: str) -> None:
+    if name == "counted":
+        pytest.skip("a mean of nothing is no number")
+    check(module(name), inputs(name, 0, 17))
+
+
+@pytest.mark.parametrize("name", ["biased", "squashed", "columns_alone", "across"])
+def test_no_columns(module: Any, name: str) -> None:
+    check(module(name), inputs(name, 5, 0))
+
+
+def test_rows_that_do_not_count_may_hold_anything(module: Any) -> None:
+    """Past the last row, 0 / 0 comes of what a tile is padded with."""
+    x, weight, grad = inputs("weighted", 5, 16)
+    op = module("weighted")
+    results = run(op, [x, weight, grad], "sums", 16 * 8)
+    assert all(result.isfinite().all() for result in results)
+
+
+def test_a_row_that_no_config_holds_goes_stage_by_stage(module: Any) -> None:
+    tensors = inputs("weighted", 3, 40_000)
+    results = run(module("weighted"), tensors)
+    assert run.kernels == (  # type: ignore[attr-defined]
+        "_weighted_stage_1_loop", "_weighted_stage_2_columns", "_weighted_stage_2_join",
+    )  # fmt: skip
+    for result, right in zip(results, exact(module("weighted"), tensors), strict=True):
+        torch.testing.assert_close(result.double(), right, rtol=2e-5, atol=1e-4)
+
+
+@pytest.mark.parametrize("name", WHOLE)
+def test_the_stages_compute_the_same(module: Any, name: str) -> None:
+    check(module(name), inputs(name, 17, 33), "block")
+    assert not any(kernel.endswith("_sums") for kernel in run.kernels)  # type: ignore[attr-defined]

@@ -164,9 +164,19 @@ def explain(
         moved, flops, special, flops / moved, bound.bound, 1e6 * bound.seconds,
         1e6 * max(bound.datasheet, bound.flops, bound.special), by_op.kernels,
         value(by_op.bytes, here, size), tuple(one for of in stages for one in of),
-        ", then ".join(_choice(*pair) for pair in zip(programs, stages, strict=True)),
+        _choices(programs, stages),
         space, (*_cuts(op.variants[variant]), *(n for program in programs for n in program.notes)),
     )  # fmt: skip
+
+
+def _choices(programs: Sequence[Program], schedules: Sequence[Sequence[ScheduleFacts]]) -> str:
+    """What an op takes: the one pass over all of it if a config allows that, else stage by stage."""
+    pairs = list(zip(programs, schedules, strict=True))
+    if programs[-1].stages:
+        *pairs, whole = pairs
+        if any(s.microseconds is not None and not s.spills for s in whole[1]):
+            return _choice(*whole)
+    return ", then ".join(_choice(*pair) for pair in pairs)
 
 
 def _choice(program: Program, schedules: Sequence[ScheduleFacts]) -> str:
@@ -180,11 +190,13 @@ def _choice(program: Program, schedules: Sequence[ScheduleFacts]) -> str:
 
 def _cuts(variant: RenderedVariant) -> tuple[str, ...]:
     """Where and why an op takes several stages."""
+    stages = [program for program in variant.programs if not program.stages]
     if len(variant.programs) == 1:
         return ()
-    reduced = [f"({', '.join(p.columns)})" if p.columns else "nothing" for p in variant.programs]
+    reduced = [f"({', '.join(p.reduced)})" if p.reduced else "nothing" for p in stages]
+    rows = "rows that no config holds take " * (len(stages) < len(variant.programs))
     return (
-        f"{len(reduced)} stages, which reduce {', then '.join(reduced)}: "
+        f"{rows}{len(reduced)} stages, which reduce {', then '.join(reduced)}: "
         f"{', '.join(variant.handed)} in memory between them",
     )
 

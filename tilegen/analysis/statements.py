@@ -161,9 +161,8 @@ class _Reader:
             self._statement(statement)
         # A block loaded ahead takes the registers of the one before: compiled, it adds none.
         body = (*sweep.ahead, *sweep.arrived, *sweep.body)
-        if carrying:  # what is loaded ahead of all rows stays as well
-            carried |= {name for line in sweep.before for name in line.target.split(", ")}
-            sweep = replace(sweep, after=())
+        if carrying:
+            sweep = replace(sweep, after=())  # no part of a step
         elif not self.looping:
             body = (*sweep.before, *sweep.body, *sweep.after)
         held = {size: self._pressure(body, carried, size) for size in ELEMENT_SIZES}

@@ -274,7 +274,8 @@ class Program:
         graph: what it computes.
         suffix: tells the variants of a spec apart in names; empty if there is one.
         rows: the dimensions that stay, row-major.
-        columns: the dimensions that are reduced; empty for an elementwise op.
+        columns: the dimensions that are reduced; of sums over rows, those of a row; empty for an
+            elementwise op.
         schedules: the ways to compute it, the plainest first.
         lets: variables of the plan that all schedules share.
         compared: whether the predicates compare the times of all schedules.
@@ -294,6 +295,12 @@ class Program:
     refusal: tuple[str, str] | None = None
     notes: tuple[str, ...] = ()
     stages: tuple[str, ...] = ()
+
+    @property
+    def reduced(self) -> tuple[str, ...]:
+        """The dimensions that its reductions run over."""
+        nodes = [node for node in self.graph.nodes if node.op == "reduce"]
+        return self.graph.ordered(dim for node in nodes for dim in node.attrs["over"])
 
     @property
     def by_kind(self) -> dict[str, Schedule]:

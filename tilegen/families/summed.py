@@ -88,10 +88,10 @@ def _above(value: Node) -> tuple[list[Node], list[Node]]:
     return list(above), list(ends)
 
 
-def _innermost(graph: Graph, sums: Sequence[Node]) -> tuple[str, ...]:
+def _innermost(graph: Graph, sums: tuple[Node, ...]) -> tuple[str, ...]:
     """The dimension along which the widest tensor behind some sums lies in memory."""
     known = set(walked(graph))
-    read = {node.attrs["tensor"] for node in topological(tuple(sums)) if node.op == "load"}
+    read = {node.attrs["tensor"] for node in topological(sums) if node.op == "load"}
     operands = [operand for operand in graph.operands if operand.name in read]
     widest = max(operands, key=lambda operand: len(operand.dims), default=None)
     own = [dim for dim in widest.dims if dim in known] if widest else []
@@ -105,9 +105,9 @@ def _fits(graph: Graph, form: Summed) -> bool:
         alike = len(membership(graph, form.columns)) == 1
         if not alike or any(_tells_position(node) for node in graph.nodes):
             return False
-    numbers = not form.whole and not any(node.dims for node in form.sums)
-    if numbers and all(form.after(output) for output in graph.outputs):
-        return False  # the reduction of one giant row
+    alone = all(form.after(output) for output in graph.outputs)
+    if alone and not form.whole and not any(node.dims for node in form.sums):
+        return False  # numbers alone are the reduction of one giant row
     return all(_carried(node, form) for node in form.sums) and all(
         _stored(output, form) for output in graph.outputs
     )

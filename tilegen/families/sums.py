@@ -13,8 +13,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from tilegen.analysis.padding import choose_others
-from tilegen.families import sweeps
-from tilegen.families.early import loads_first, ready
+from tilegen.families import order, sweeps
+from tilegen.families.early import ready
 from tilegen.families.layout import Group, Layout
 from tilegen.families.lower import Comments, LineOf, Lowering
 from tilegen.families.names import Names, taken
@@ -112,8 +112,9 @@ class _Maker:
     def schedule(self) -> Schedule:
         """The pass, then a kernel for each shape that sums have."""
         form = self.form
+        tile: tuple[Let, ...]
         if form.whole:
-            tile: tuple[Let, ...] = (
+            tile = (
                 Let("block_m", 'max(1, min(config["TILE"] // width, next_power_of_2(rows.total)))'),
             )
             places, sizes = "outer.total" if form.outer else "1", ("rows.total", "width")
@@ -152,16 +153,15 @@ class _Maker:
             choose_others(values, first), first,
         )  # fmt: skip
         low.policies = sweeps.read_once(graph)
-        before = self._hoisted(low)
-        # Every load of a tile comes first, so that those of the next one can be under way.
-        body = [replace(line, when="") for line in loads_first(low, graph.outputs)]
+        before = self._ahead(low)
         stored = [output for output in graph.outputs if not form.after(output)]
-        body += low.emit([*low.values(stored), *(node.args[0] for node in self.carried)])
+        body = low.emit([*(node.args[0] for node in self.carried), *low.values(stored)])
+        for node in self.carried:
+            body = order.once_known(self._step(low, node), body)
         for output in stored:
             body += low.store(output)
-        body += [self._step(low, node) for node in self.carried]
         sweep = Sweep(
-            tuple(before), tuple(map(self._accumulator, self.carried)), tuple(body),
+            tuple(before), tuple(map(self._accumulator, self.carried)), tuple(order.late(body)),
             tuple(map(self._left, self.carried)),
         )  # fmt: skip
         read = tuple(operand.name for operand in graph.arguments)
@@ -192,18 +192,18 @@ class _Maker:
             f"{'outer.total * ' if form.outer else ''}programs{blocks}", constants, facts,
         )  # fmt: skip
 
-    def _hoisted(self, low: Lowering) -> list[Statement]:
-        """Loads that are the same for all rows, ahead of them, kept in their storage type."""
+    def _ahead(self, low: Lowering) -> list[Statement]:
+        """The loads of what is one number for a program.
+
+        What rows share but columns do not stays in the loop. It comes from L2 through the pipeline,
+        in the layout that the tile has, and lives in registers only while it is needed. Loaded ahead
+        it had a layout of its own where a row is short for the warps, and whole tiles were converted
+        (rows of 1024, 8 warps: 254 registers instead of 170, and a pass through shared memory).
+        """
+        placed = {*self.form.rows, *self.form.columns}
         nodes = topological(tuple(low.values(low.graph.outputs)))
-        loads = [node for node in ready(nodes) if not set(node.dims) & set(self.form.rows)]
-        lines = []
-        for line in low.emit(loads, keep=loads):
-            if line.kind == "load":
-                node = next(n for n in loads if low.names.get(n) == line.target)
-                low.bind(node, line.widened(line.target))
-                line = replace(line, real=False, whole=False)
-            lines.append(line)
-        return lines
+        loads = [node for node in ready(nodes) if not set(node.dims) & placed]
+        return low.emit(loads, keep=loads)
 
     def _accumulator(self, node: Node) -> Accumulator:
         dtype, start = STATES[node.dtype.kind]

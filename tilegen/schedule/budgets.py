@@ -108,9 +108,9 @@ def shared_bytes(
     if not use:
         return 0
     if use == "stages":
-        # A buffer for each tile in flight; what joins threads comes on top.
-        buffers = stages if stages > 1 else 0
-        return word * warps + int(buffers * tile * size * demand.work.reads)
+        # A buffer for each tile that is loaded ahead; what joins threads comes on top.
+        loads = demand.work.reads + demand.work.rereads
+        return word * warps + int(max(0, stages - 1) * tile * size * loads)
     if use == "crossed":
         return word * tile  # what a tensor contiguous along the other axis goes through
     if use == "join":

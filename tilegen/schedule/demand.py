@@ -17,6 +17,8 @@ USUAL_SIZE = 2
 #: Of what lives in the body of a loop, the compiler holds this share at once (layernorm and
 #: add_rmsnorm, 32 and 64 elements a thread); with blocks loaded ahead it is more (softmax).
 LOOP_HOLDS, AHEAD_HOLDS = 0.6, 1.4
+#: The same where a loop carries sums of tiles (gradient of an RMS norm in rows of 8192 and 16384).
+CARRY_HOLDS = 0.85
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,18 +58,23 @@ def work_of(program: Program, schedule: Schedule) -> Work:
     types |= {output.name: output.dtype for output in graph.outputs}
     size = {name: _relative(dtype) for name, dtype in types.items()}
     read = sum(size[name] * count for name, count in reads.items())
+    again = sum(size[name] * count for name, count in every.items()) - read
+    if KINDS[schedule.kind].stages:  # what rows share, and each step loads
+        shared = (a for one in found for a in one.accesses if not a.store and a.tensor not in wide)
+        again += sum(size[a.tensor] for a in shared if a.shape is Shape.ELEMENT)
     looping = [one for one in found if one.loops]
+    share = CARRY_HOLDS if KINDS[schedule.kind].stages else 1.0
     return Work(
         reads=read,
         writes=sum(size[name] * count for name, count in writes.items()),
         flops=sum(_each(one.flops) for one in found),
         special=sum(_each(one.special) for one in found),
-        rereads=sum(size[name] * count for name, count in every.items()) - read,
+        rereads=again,
         joins=sum(one.reductions for one in found),
         passes=max(1, len(looping)),
         ahead=int(any(one.ahead for one in found)),
-        held=max(_held(one, USUAL_SIZE) for one in found),
-        held_wide=max(_held(one, 4) for one in found),
+        held=max(share * _held(one, USUAL_SIZE) for one in found),
+        held_wide=max(share * _held(one, 4) for one in found),
     )
 
 

@@ -75,8 +75,9 @@ def considered(demand: Demand, key: Key) -> tuple[Verdict, ...]:
     Where wider rows have no other schedule, those that spill least are let through for them.
     """
     work = demand.work
-    reads = work.reads if demand.kind.stages else 0
-    budgeted = Work(reads, 0, 0, held=work.held, held_wide=work.held_wide)
+    budgeted = Work(0, 0, 0, held=work.held, held_wide=work.held_wide)
+    if demand.kind.stages:
+        budgeted = budgeted._replace(reads=work.reads, rereads=work.rereads)
     return _considered(replace(demand, table="", work=budgeted), key)
 
 
