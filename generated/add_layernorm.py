@@ -217,156 +217,156 @@ BACKWARD_LOOP_CONFIGS = by_class(
 )
 
 _BACKWARD_SUMS_1 = (
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 16 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 16400 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 32784 B shared, unproven
-    Config(TILE=2048, PROGRAMS=4, num_warps=8, num_stages=3),  # at most 32800 B shared, unproven
-    Config(TILE=4096, PROGRAMS=2, num_warps=16, num_stages=3),  # at most 65600 B shared, unproven
-    Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 131136 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 8208 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 16912 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 33808 B shared, unproven
+    Config(TILE=2048, PROGRAMS=4, num_warps=8, num_stages=3),  # at most 33824 B shared, unproven
+    Config(TILE=4096, PROGRAMS=2, num_warps=16, num_stages=3),  # at most 66624 B shared, unproven
+    Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 132160 B shared, unproven
 )
 _BACKWARD_SUMS_2 = (
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 16 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 32784 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 65552 B shared, unproven
-    Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=3),  # at most 65552 B shared, unproven
-    Config(TILE=4096, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 131104 B shared, unproven
-    Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=2),  # at most 131136 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 4112 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 33296 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 66576 B shared, unproven
+    Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=3),  # at most 66576 B shared, unproven
+    Config(TILE=4096, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 132128 B shared, unproven
+    Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=2),  # at most 131648 B shared, unproven
 )
 _BACKWARD_SUMS_3 = (
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 32 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 65568 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 131104 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 131136 B shared, unproven
-    Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=2),  # at most 65568 B shared, unproven
-    Config(TILE=4096, PROGRAMS=1, num_warps=8, num_stages=2),  # at most 131136 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 2080 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 66080 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 132128 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 132160 B shared, unproven
+    Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=2),  # at most 66080 B shared, unproven
+    Config(TILE=4096, PROGRAMS=1, num_warps=8, num_stages=2),  # at most 131648 B shared, unproven
 )
 _BACKWARD_SUMS_4 = (
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 32 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 65568 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 131136 B shared, unproven
-    Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=2),  # at most 65568 B shared, unproven
-    Config(TILE=4096, PROGRAMS=1, num_warps=8, num_stages=2),  # at most 131136 B shared, unproven
-    Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 128 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 4128 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 66080 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 132160 B shared, unproven
+    Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=2),  # at most 66080 B shared, unproven
+    Config(TILE=4096, PROGRAMS=1, num_warps=8, num_stages=2),  # at most 131648 B shared, unproven
+    Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 16512 B shared, unproven
 )
 _BACKWARD_SUMS_5 = (
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 32 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 65568 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 64 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=2),  # at most 65600 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 128 B shared, unproven
-    Config(TILE=4096, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 64 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 2080 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 66080 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 4160 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=2),  # at most 66112 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 8320 B shared, unproven
+    Config(TILE=4096, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 4160 B shared, unproven
 )
 _BACKWARD_SUMS_6 = (
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 16 B shared, unproven
-    Config(TILE=2048, PROGRAMS=2, num_warps=8, num_stages=3),  # at most 32800 B shared, unproven
-    Config(TILE=2048, PROGRAMS=4, num_warps=8, num_stages=2),  # at most 16416 B shared, unproven
-    Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 65600 B shared, unproven
-    Config(TILE=4096, PROGRAMS=2, num_warps=8, num_stages=2),  # at most 32800 B shared, unproven
-    Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=2),  # at most 65600 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 4112 B shared, unproven
+    Config(TILE=2048, PROGRAMS=2, num_warps=8, num_stages=3),  # at most 33824 B shared, unproven
+    Config(TILE=2048, PROGRAMS=4, num_warps=8, num_stages=2),  # at most 16928 B shared, unproven
+    Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 66624 B shared, unproven
+    Config(TILE=4096, PROGRAMS=2, num_warps=8, num_stages=2),  # at most 33312 B shared, unproven
+    Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=2),  # at most 66112 B shared, unproven
 )
 _BACKWARD_SUMS_7 = (
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 16 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 32784 B shared, unproven
-    Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=2),  # at most 32784 B shared, unproven
-    Config(TILE=2048, PROGRAMS=2, num_warps=8, num_stages=2),  # at most 32800 B shared, unproven
-    Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=2),  # at most 65600 B shared, unproven
-    Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 64 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 2064 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 33296 B shared, unproven
+    Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=2),  # at most 33296 B shared, unproven
+    Config(TILE=2048, PROGRAMS=2, num_warps=8, num_stages=2),  # at most 33312 B shared, unproven
+    Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=2),  # at most 66112 B shared, unproven
+    Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 8256 B shared, unproven
 )
 _BACKWARD_SUMS_8 = (
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 32 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 65568 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 64 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=2),  # at most 65600 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 128 B shared, unproven
-    Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 128 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 2080 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 66080 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 4160 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=2),  # at most 66112 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 8320 B shared, unproven
+    Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 8320 B shared, unproven
 )
 _BACKWARD_SUMS_9 = (
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 16 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 16400 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 32800 B shared, unproven
-    Config(TILE=2048, PROGRAMS=2, num_warps=8, num_stages=3),  # at most 32800 B shared, unproven
-    Config(TILE=4096, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 65568 B shared, unproven
-    Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=2),  # at most 65600 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 4112 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 16912 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 33824 B shared, unproven
+    Config(TILE=2048, PROGRAMS=2, num_warps=8, num_stages=3),  # at most 33824 B shared, unproven
+    Config(TILE=4096, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 66592 B shared, unproven
+    Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=2),  # at most 66112 B shared, unproven
 )
 _BACKWARD_SUMS_10 = (
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 16 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 32784 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 65552 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 65568 B shared, unproven
-    Config(TILE=4096, PROGRAMS=1, num_warps=8, num_stages=2),  # at most 65568 B shared, unproven
-    Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 64 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 2064 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 33296 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 66576 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 66592 B shared, unproven
+    Config(TILE=4096, PROGRAMS=1, num_warps=8, num_stages=2),  # at most 66080 B shared, unproven
+    Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 8256 B shared, unproven
 )
 _BACKWARD_SUMS_11 = (
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 16 B shared, unproven
-    Config(TILE=2048, PROGRAMS=4, num_warps=4, num_stages=2),  # at most 8208 B shared, unproven
-    Config(TILE=4096, PROGRAMS=2, num_warps=8, num_stages=2),  # at most 16416 B shared, unproven
-    Config(TILE=8192, PROGRAMS=2, num_warps=4, num_stages=1),  # at most 16 B shared, unproven
-    Config(TILE=8192, PROGRAMS=2, num_warps=8, num_stages=1),  # at most 32 B shared, unproven
-    Config(TILE=16384, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 64 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 8208 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 8720 B shared, unproven
+    Config(TILE=2048, PROGRAMS=4, num_warps=4, num_stages=2),  # at most 8720 B shared, unproven
+    Config(TILE=4096, PROGRAMS=2, num_warps=8, num_stages=2),  # at most 16928 B shared, unproven
+    Config(TILE=8192, PROGRAMS=2, num_warps=4, num_stages=1),  # at most 16400 B shared, unproven
+    Config(TILE=16384, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 32800 B shared, unproven
 )
 _BACKWARD_SUMS_12 = (
-    Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=2),  # at most 32784 B shared, unproven
-    Config(TILE=2048, PROGRAMS=4, num_warps=4, num_stages=1),  # at most 16 B shared, unproven
-    Config(TILE=4096, PROGRAMS=4, num_warps=8, num_stages=1),  # at most 32 B shared, unproven
-    Config(TILE=8192, PROGRAMS=2, num_warps=4, num_stages=1),  # at most 16 B shared, unproven
-    Config(TILE=8192, PROGRAMS=2, num_warps=8, num_stages=1),  # at most 32 B shared, unproven
-    Config(TILE=16384, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 64 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 8208 B shared, unproven
+    Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=2),  # at most 33296 B shared, unproven
+    Config(TILE=2048, PROGRAMS=4, num_warps=4, num_stages=1),  # at most 8208 B shared, unproven
+    Config(TILE=8192, PROGRAMS=2, num_warps=4, num_stages=1),  # at most 8208 B shared, unproven
+    Config(TILE=8192, PROGRAMS=2, num_warps=8, num_stages=1),  # at most 16416 B shared, unproven
+    Config(TILE=16384, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 32832 B shared, unproven
 )
 _BACKWARD_SUMS_13 = (
-    Config(TILE=2048, PROGRAMS=4, num_warps=4, num_stages=1),  # at most 16 B shared, unproven
-    Config(TILE=2048, PROGRAMS=4, num_warps=8, num_stages=1),  # at most 32 B shared, unproven
-    Config(TILE=4096, PROGRAMS=4, num_warps=8, num_stages=1),  # at most 32 B shared, unproven
-    Config(TILE=8192, PROGRAMS=2, num_warps=4, num_stages=1),  # at most 16 B shared, unproven
-    Config(TILE=8192, PROGRAMS=2, num_warps=8, num_stages=1),  # at most 32 B shared, unproven
-    Config(TILE=16384, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 64 B shared, unproven
+    Config(TILE=2048, PROGRAMS=4, num_warps=4, num_stages=1),  # at most 4112 B shared, unproven
+    Config(TILE=2048, PROGRAMS=4, num_warps=8, num_stages=1),  # at most 8224 B shared, unproven
+    Config(TILE=4096, PROGRAMS=4, num_warps=8, num_stages=1),  # at most 8224 B shared, unproven
+    Config(TILE=8192, PROGRAMS=2, num_warps=4, num_stages=1),  # at most 4112 B shared, unproven
+    Config(TILE=8192, PROGRAMS=2, num_warps=8, num_stages=1),  # at most 8224 B shared, unproven
+    Config(TILE=16384, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 16448 B shared, unproven
 )
 _BACKWARD_SUMS_14 = (
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 32 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 64 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 128 B shared, unproven
-    Config(TILE=2048, PROGRAMS=4, num_warps=8, num_stages=1),  # at most 64 B shared, unproven
-    Config(TILE=4096, PROGRAMS=2, num_warps=4, num_stages=1),  # at most 32 B shared, unproven
-    Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 128 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 4128 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 8256 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 16512 B shared, unproven
+    Config(TILE=2048, PROGRAMS=4, num_warps=8, num_stages=1),  # at most 8256 B shared, unproven
+    Config(TILE=4096, PROGRAMS=2, num_warps=4, num_stages=1),  # at most 4128 B shared, unproven
+    Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 16512 B shared, unproven
 )
 _BACKWARD_SUMS_15 = (
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 16 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 8208 B shared, unproven
-    Config(TILE=4096, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 32800 B shared, unproven
-    Config(TILE=4096, PROGRAMS=2, num_warps=8, num_stages=2),  # at most 16416 B shared, unproven
-    Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=2),  # at most 32832 B shared, unproven
-    Config(TILE=16384, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 64 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 8208 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 8720 B shared, unproven
+    Config(TILE=4096, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 33824 B shared, unproven
+    Config(TILE=4096, PROGRAMS=2, num_warps=8, num_stages=2),  # at most 16928 B shared, unproven
+    Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=2),  # at most 33344 B shared, unproven
+    Config(TILE=16384, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 32800 B shared, unproven
 )
 _BACKWARD_SUMS_16 = (
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 16 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 16400 B shared, unproven
-    Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=2),  # at most 16400 B shared, unproven
-    Config(TILE=4096, PROGRAMS=1, num_warps=8, num_stages=2),  # at most 32800 B shared, unproven
-    Config(TILE=8192, PROGRAMS=2, num_warps=4, num_stages=1),  # at most 16 B shared, unproven
-    Config(TILE=16384, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 64 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 8208 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 16912 B shared, unproven
+    Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=2),  # at most 16912 B shared, unproven
+    Config(TILE=4096, PROGRAMS=1, num_warps=8, num_stages=2),  # at most 33312 B shared, unproven
+    Config(TILE=8192, PROGRAMS=2, num_warps=4, num_stages=1),  # at most 8208 B shared, unproven
+    Config(TILE=16384, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 32832 B shared, unproven
 )
 _BACKWARD_SUMS_17 = (
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 16 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=2),  # at most 32800 B shared, unproven
-    Config(TILE=2048, PROGRAMS=4, num_warps=8, num_stages=1),  # at most 32 B shared, unproven
-    Config(TILE=4096, PROGRAMS=2, num_warps=8, num_stages=1),  # at most 32 B shared, unproven
-    Config(TILE=8192, PROGRAMS=2, num_warps=8, num_stages=1),  # at most 32 B shared, unproven
-    Config(TILE=16384, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 64 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 4112 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=2),  # at most 33312 B shared, unproven
+    Config(TILE=2048, PROGRAMS=4, num_warps=8, num_stages=1),  # at most 8224 B shared, unproven
+    Config(TILE=4096, PROGRAMS=2, num_warps=8, num_stages=1),  # at most 8224 B shared, unproven
+    Config(TILE=8192, PROGRAMS=2, num_warps=8, num_stages=1),  # at most 8224 B shared, unproven
+    Config(TILE=16384, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 16448 B shared, unproven
 )
 _BACKWARD_SUMS_18 = (
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 32 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 64 B shared, unproven
-    Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=1),  # at most 32 B shared, unproven
-    Config(TILE=2048, PROGRAMS=4, num_warps=8, num_stages=1),  # at most 64 B shared, unproven
-    Config(TILE=4096, PROGRAMS=2, num_warps=8, num_stages=1),  # at most 64 B shared, unproven
-    Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 128 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 4128 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 8256 B shared, unproven
+    Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=1),  # at most 4128 B shared, unproven
+    Config(TILE=2048, PROGRAMS=4, num_warps=8, num_stages=1),  # at most 8256 B shared, unproven
+    Config(TILE=4096, PROGRAMS=2, num_warps=8, num_stages=1),  # at most 8256 B shared, unproven
+    Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 16512 B shared, unproven
 )
 _BACKWARD_SUMS_19 = (
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 16 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 16400 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 32784 B shared, unproven
-    Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 131136 B shared, unproven
-    Config(TILE=8192, PROGRAMS=2, num_warps=16, num_stages=2),  # at most 65600 B shared, unproven
-    Config(TILE=16384, PROGRAMS=1, num_warps=16, num_stages=2),  # at most 131136 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 8208 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 16912 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 33808 B shared, unproven
+    Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 132160 B shared, unproven
+    Config(TILE=8192, PROGRAMS=2, num_warps=16, num_stages=2),  # at most 66112 B shared, unproven
+    Config(TILE=16384, PROGRAMS=1, num_warps=16, num_stages=2),  # at most 131648 B shared, unproven
 )
 #: Whole rows in registers, TILE elements at a time, in PROGRAMS programs an SM; by architecture class and element size in bytes.
 BACKWARD_SUMS_CONFIGS = by_class(
@@ -396,124 +396,124 @@ BACKWARD_SUMS_CONFIGS = by_class(
 )
 
 _BACKWARD_COLUMNS_1 = (
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 16 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 8208 B shared, unproven
-    Config(TILE=2048, PROGRAMS=4, num_warps=8, num_stages=3),  # at most 16416 B shared, unproven
-    Config(TILE=4096, PROGRAMS=2, num_warps=16, num_stages=3),  # at most 32832 B shared, unproven
-    Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 65600 B shared, unproven
-    Config(TILE=8192, PROGRAMS=2, num_warps=8, num_stages=3),  # at most 65568 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 8208 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 8720 B shared, unproven
+    Config(TILE=2048, PROGRAMS=4, num_warps=8, num_stages=3),  # at most 17440 B shared, unproven
+    Config(TILE=4096, PROGRAMS=2, num_warps=16, num_stages=3),  # at most 33856 B shared, unproven
+    Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 66624 B shared, unproven
+    Config(TILE=8192, PROGRAMS=2, num_warps=8, num_stages=3),  # at most 66592 B shared, unproven
 )
 _BACKWARD_COLUMNS_2 = (
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 16 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 32800 B shared, unproven
-    Config(TILE=2048, PROGRAMS=2, num_warps=8, num_stages=3),  # at most 32800 B shared, unproven
-    Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 65600 B shared, unproven
-    Config(TILE=4096, PROGRAMS=2, num_warps=16, num_stages=3),  # at most 65600 B shared, unproven
-    Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 131136 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 4112 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 33824 B shared, unproven
+    Config(TILE=2048, PROGRAMS=2, num_warps=8, num_stages=3),  # at most 33824 B shared, unproven
+    Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 66624 B shared, unproven
+    Config(TILE=4096, PROGRAMS=2, num_warps=16, num_stages=3),  # at most 66624 B shared, unproven
+    Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 132160 B shared, unproven
 )
 _BACKWARD_COLUMNS_3 = (
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 32 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 32800 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 65664 B shared, unproven
-    Config(TILE=2048, PROGRAMS=2, num_warps=16, num_stages=3),  # at most 65664 B shared, unproven
-    Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=2),  # at most 65664 B shared, unproven
-    Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 131200 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 2080 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 33312 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 66688 B shared, unproven
+    Config(TILE=2048, PROGRAMS=2, num_warps=16, num_stages=3),  # at most 66688 B shared, unproven
+    Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=2),  # at most 66176 B shared, unproven
+    Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 132224 B shared, unproven
 )
 _BACKWARD_COLUMNS_4 = (
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 32 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 32800 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 65568 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 65664 B shared, unproven
-    Config(TILE=2048, PROGRAMS=2, num_warps=8, num_stages=2),  # at most 32832 B shared, unproven
-    Config(TILE=2048, PROGRAMS=2, num_warps=16, num_stages=2),  # at most 32896 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 2080 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 33312 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 66592 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 66688 B shared, unproven
+    Config(TILE=2048, PROGRAMS=2, num_warps=8, num_stages=2),  # at most 33344 B shared, unproven
+    Config(TILE=2048, PROGRAMS=2, num_warps=16, num_stages=2),  # at most 33408 B shared, unproven
 )
 _BACKWARD_COLUMNS_5 = (
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 16 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 8208 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 16400 B shared, unproven
-    Config(TILE=2048, PROGRAMS=4, num_warps=8, num_stages=3),  # at most 16416 B shared, unproven
-    Config(TILE=4096, PROGRAMS=2, num_warps=16, num_stages=3),  # at most 32832 B shared, unproven
-    Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 65600 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 4112 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 8720 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 17424 B shared, unproven
+    Config(TILE=2048, PROGRAMS=4, num_warps=8, num_stages=3),  # at most 17440 B shared, unproven
+    Config(TILE=4096, PROGRAMS=2, num_warps=16, num_stages=3),  # at most 33856 B shared, unproven
+    Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 66624 B shared, unproven
 )
 _BACKWARD_COLUMNS_6 = (
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 16 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 16400 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 32784 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 32832 B shared, unproven
-    Config(TILE=2048, PROGRAMS=2, num_warps=16, num_stages=3),  # at most 32832 B shared, unproven
-    Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 65600 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 2064 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 16912 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 33808 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 33856 B shared, unproven
+    Config(TILE=2048, PROGRAMS=2, num_warps=16, num_stages=3),  # at most 33856 B shared, unproven
+    Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 66624 B shared, unproven
 )
 _BACKWARD_COLUMNS_7 = (
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 16 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 8208 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 16416 B shared, unproven
-    Config(TILE=2048, PROGRAMS=2, num_warps=8, num_stages=3),  # at most 16416 B shared, unproven
-    Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 32832 B shared, unproven
-    Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 65600 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 4112 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 8720 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 17440 B shared, unproven
+    Config(TILE=2048, PROGRAMS=2, num_warps=8, num_stages=3),  # at most 17440 B shared, unproven
+    Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 33856 B shared, unproven
+    Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 66624 B shared, unproven
 )
 _BACKWARD_COLUMNS_8 = (
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 16 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 16400 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 32784 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 32 B shared, unproven
-    Config(TILE=2048, PROGRAMS=2, num_warps=16, num_stages=3),  # at most 32832 B shared, unproven
-    Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 65600 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 2064 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 16912 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 33808 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 4128 B shared, unproven
+    Config(TILE=2048, PROGRAMS=2, num_warps=16, num_stages=3),  # at most 33856 B shared, unproven
+    Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 66624 B shared, unproven
 )
 _BACKWARD_COLUMNS_9 = (
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 32 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 32800 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 65568 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 64 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=2),  # at most 32832 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 65664 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 2080 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 33312 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 66592 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 4160 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=2),  # at most 33344 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 66688 B shared, unproven
 )
 _BACKWARD_COLUMNS_10 = (
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 32 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 32800 B shared, unproven
-    Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=3),  # at most 65568 B shared, unproven
-    Config(TILE=2048, PROGRAMS=4, num_warps=4, num_stages=2),  # at most 32800 B shared, unproven
-    Config(TILE=4096, PROGRAMS=2, num_warps=8, num_stages=2),  # at most 65600 B shared, unproven
-    Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=2),  # at most 131200 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 8208 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 33312 B shared, unproven
+    Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=3),  # at most 66592 B shared, unproven
+    Config(TILE=2048, PROGRAMS=4, num_warps=4, num_stages=2),  # at most 33312 B shared, unproven
+    Config(TILE=4096, PROGRAMS=2, num_warps=8, num_stages=2),  # at most 66112 B shared, unproven
+    Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=2),  # at most 131712 B shared, unproven
 )
 _BACKWARD_COLUMNS_11 = (
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 16 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 16400 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 32784 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 32800 B shared, unproven
-    Config(TILE=2048, PROGRAMS=2, num_warps=8, num_stages=2),  # at most 16416 B shared, unproven
-    Config(TILE=4096, PROGRAMS=4, num_warps=8, num_stages=1),  # at most 32 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 4112 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 16912 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 33808 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 33824 B shared, unproven
+    Config(TILE=2048, PROGRAMS=2, num_warps=8, num_stages=2),  # at most 16928 B shared, unproven
+    Config(TILE=4096, PROGRAMS=4, num_warps=8, num_stages=1),  # at most 8224 B shared, unproven
 )
 _BACKWARD_COLUMNS_12 = (
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 32 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 32800 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 64 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=16, num_stages=2),  # at most 32896 B shared, unproven
-    Config(TILE=2048, PROGRAMS=4, num_warps=8, num_stages=1),  # at most 64 B shared, unproven
-    Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 128 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 4128 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 33312 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 8256 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=16, num_stages=2),  # at most 33408 B shared, unproven
+    Config(TILE=2048, PROGRAMS=4, num_warps=8, num_stages=1),  # at most 8256 B shared, unproven
+    Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 16512 B shared, unproven
 )
 _BACKWARD_COLUMNS_13 = (
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 16 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 16400 B shared, unproven
-    Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=3),  # at most 16400 B shared, unproven
-    Config(TILE=2048, PROGRAMS=4, num_warps=4, num_stages=2),  # at most 8208 B shared, unproven
-    Config(TILE=4096, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 32800 B shared, unproven
-    Config(TILE=4096, PROGRAMS=2, num_warps=8, num_stages=2),  # at most 16416 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 8208 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 17424 B shared, unproven
+    Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=3),  # at most 17424 B shared, unproven
+    Config(TILE=2048, PROGRAMS=4, num_warps=4, num_stages=2),  # at most 8720 B shared, unproven
+    Config(TILE=4096, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 33824 B shared, unproven
+    Config(TILE=4096, PROGRAMS=2, num_warps=8, num_stages=2),  # at most 16928 B shared, unproven
 )
 _BACKWARD_COLUMNS_14 = (
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 32 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 32800 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 64 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=2),  # at most 32832 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=16, num_stages=2),  # at most 32896 B shared, unproven
-    Config(TILE=2048, PROGRAMS=4, num_warps=8, num_stages=1),  # at most 64 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 4128 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 33312 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 8256 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=2),  # at most 33344 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=16, num_stages=2),  # at most 33408 B shared, unproven
+    Config(TILE=2048, PROGRAMS=4, num_warps=8, num_stages=1),  # at most 8256 B shared, unproven
 )
 _BACKWARD_COLUMNS_15 = (
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 16 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 8208 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 16400 B shared, unproven
-    Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=1),  # at most 16 B shared, unproven
-    Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=2),  # at most 8208 B shared, unproven
-    Config(TILE=8192, PROGRAMS=2, num_warps=16, num_stages=3),  # at most 65600 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 8208 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 8720 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 17424 B shared, unproven
+    Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=1),  # at most 8208 B shared, unproven
+    Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=2),  # at most 8720 B shared, unproven
+    Config(TILE=8192, PROGRAMS=2, num_warps=16, num_stages=3),  # at most 66624 B shared, unproven
 )
 #: Tiles of TILE elements over rows and columns, in PROGRAMS programs an SM; by architecture class and element size in bytes.
 BACKWARD_COLUMNS_CONFIGS = by_class(

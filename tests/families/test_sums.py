@@ -12,6 +12,12 @@ from typing import Any
 import pytest
 import torch
 
+from tilegen.build import build_named
+from tilegen.families import order
+from tilegen.families.program import Statement
+from tilegen.families.summed import find
+from tilegen.targets import TARGETS
+
 SPECS = Path(__file__).with_name("sums_specs.py")
 Tensors = Sequence[torch.Tensor]
 
@@ -175,3 +181,47 @@ def test_a_row_that_no_config_holds_goes_stage_by_stage(module: Any) -> None:
 def test_the_stages_compute_the_same(module: Any, name: str) -> None:
     check(module(name), inputs(name, 17, 33), "block")
     assert not any(kernel.endswith("_sums") for kernel in run.kernels)  # type: ignore[attr-defined]
+
+
+# ---- which graphs are of the form, and the order of a step ---------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "rows", "outer", "columns", "whole"),
+    [
+        ("weighted", "M", "", "N", True),
+        ("scaled_and_shifted", "S", "B", "N", True),
+        ("folded", "MH", "", "D", True),
+        ("squashed", "M", "", "N", False),
+        ("columns_alone", "M", "B", "N", False),
+        ("across", "S", "B", "N", False),
+    ],
+)
+def test_parts_of_dimensions(name: str, rows: str, outer: str, columns: str, whole: bool) -> None:
+    form = find(build_named(SPECS, name, TARGETS).variants[0].graph)
+    assert form is not None
+    found = form.rows, form.outer, form.columns, form.whole
+    assert found == (tuple(rows), tuple(outer), tuple(columns), whole)
+
+
+@pytest.mark.parametrize("name", ["both_ways", "sinkhorn", "last_best", "kept_dims", "outer"])
+def test_other_graphs_keep_their_stages(name: str) -> None:
+    hostile = SPECS.parents[1] / "hostile" / "hostile_specs.py"
+    assert find(build_named(hostile, name, TARGETS).variants[0].graph) is None
+
+
+def test_a_step_holds_no_more_than_it_must() -> None:
+    """Loads go to their first use, values as far as their operands live, sums come first."""
+    body = [
+        Statement("load", "g", pointer="g_rows + cols"),
+        Statement("load", "x", pointer="x_rows + cols"),
+        Statement("assign", "both", "g * g"),
+        Statement("assign", "total", "tl.sum(x, axis=1)"),
+        Statement("assign", "mean", "tl.sum(both * total, axis=1)"),
+        Statement("store", value="both * mean", pointer="y_rows + cols"),
+    ]
+    step = Statement("assign", "carried", "carried + tl.where(in_rows, g * total, 0.0)")
+    lines = order.late(order.once_known(step, body))
+    assert [line.target for line in lines] == [
+        "x", "total", "g", "both", "carried", "mean", ""
+    ]  # fmt: skip

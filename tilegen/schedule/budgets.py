@@ -108,9 +108,12 @@ def shared_bytes(
     if not use:
         return 0
     if use == "stages":
-        # A buffer for each tile that is loaded ahead; what joins threads comes on top.
-        loads = demand.work.reads + demand.work.rereads
-        return word * warps + int(max(0, stages - 1) * tile * size * loads)
+        # A buffer for each tile that is loaded ahead, and half a KiB for what rows have; once the
+        # loop is done, a vector of sums from each thread.
+        ahead = max(0, stages - 1)
+        tiles = int(ahead * (tile * size * (demand.work.reads + demand.work.rereads) + 512))
+        sums = warps * target.warp_size * VECTOR_BYTES // size * word
+        return word * warps + max(tiles, min(sums, word * tile))
     if use == "crossed":
         return word * tile  # what a tensor contiguous along the other axis goes through
     if use == "join":

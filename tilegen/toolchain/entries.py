@@ -7,7 +7,7 @@ all that a config may be launched with, a few points stand for the rest:
 - floating inputs of 1, 2, 4 and 8 bytes are all fp8e5m2, bf16, fp32 or fp64, unless the spec says
   otherwise; integers are int64;
 - tensors are contiguous and aligned, sizes are multiples of 16, and blocks are full;
-- a block holds one wide row, and rows of 128 columns;
+- a block holds one wide row, and rows of 128 columns; so does a tile that sums rows;
 - a tile lies along the tensors, and across the first of them (which goes through shared memory);
 - a loop goes over 131,072 columns; a split shares two rows of as many.
 """
@@ -22,6 +22,7 @@ from unittest import mock
 import torch
 
 from tilegen.records import entry_name
+from tilegen.schedule.kinds import KINDS
 from tilegen.toolchain import planning
 from tilegen.toolchain.subject import SCHEDULES
 
@@ -110,7 +111,7 @@ def _of_variant(
                 chosen = (*choices.chosen[:at], config, *choices.chosen[at + 1 :])
                 width = config.values.get("TILE", 4096)
                 calls = [_arguments(op, element_size, key, schedule, width)]
-                if schedule == "block" and width > NARROW_ROW:
+                if KINDS[schedule].whole and width > NARROW_ROW:
                     calls.append(_arguments(op, element_size, key, schedule, NARROW_ROW))
                 if schedule == "tiled":
                     calls.append(_crossed(calls[0]))

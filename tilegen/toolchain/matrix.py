@@ -8,6 +8,7 @@ from typing import Any
 
 import torch
 
+from tilegen.schedule.kinds import KINDS
 from tilegen.spec.trace import Variant
 from tilegen.toolchain.inputs import FLOATS, LAYOUTS, VALUES, Draw, Inputs, draw
 from tilegen.toolchain.shapes import Shape, around, shape, shapes
@@ -87,7 +88,7 @@ def _small_tile(subject: Subject, inputs: Inputs, schedule: str, turn: int) -> i
     A block holds one row or four, so that it is full or not; a row splits in two or three, and
     an elementwise op takes some ten programs.
     """
-    if schedule == "block":
+    if KINDS[schedule].whole:
         return _width(subject, inputs) * (4, 1)[turn % 2]
     least = max(SMALL_TILES[turn % 2], 2 * 16 // element_size(inputs))
     binding = subject.runtime.bind(subject.op, inputs.tensors, inputs.params)
@@ -118,8 +119,8 @@ def shrunk(subject: Subject, config: Any, tile: int) -> Any:
 
 
 def fits(schedule: str, config: Any, inputs: Inputs, subject: Subject) -> bool:
-    """Whether a plan could choose the config: a block kernel holds at least one row."""
-    if schedule != "block" or "TILE" not in config.values:
+    """Whether a plan could choose the config: a kernel of whole rows holds at least one."""
+    if not KINDS[schedule].whole or "TILE" not in config.values:
         return True
     return bool(config["TILE"] >= _width(subject, inputs))
 
