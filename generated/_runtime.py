@@ -2063,6 +2063,32 @@ class Gradients(NamedTuple):
     alike: tuple[str, ...] = ()
 
 
+def is_dual(tensor: torch.Tensor | None) -> bool:
+    """Return whether a tensor carries a forward-mode gradient."""
+    if tensor is None or torch.compiler.is_compiling() or forward_ad._current_level < 0:
+        return False
+    return cast(Any, forward_ad.unpack_dual)(tensor).tangent is not None
+
+
+def in_functional_gradient() -> bool:
+    """Return whether a transform of torch.func differentiates around the call."""
+    if torch.compiler.is_compiling() or not torch._C._are_functorch_transforms_active():
+        return False
+    levels = torch._C._functorch.get_interpreter_stack() or ()
+    return any(level.key() == torch._C._functorch.TransformType.Grad for level in levels)
+
+
+def recorded(tensor: torch.Tensor) -> bool:
+    """Return whether autograd follows a tensor, or what is behind a batched one, which hides it."""
+    while not tensor.requires_grad:
+        if torch.compiler.is_compiling() or not torch._C._functorch.is_functorch_wrapped_tensor(
+            tensor
+        ):
+            return False
+        tensor = torch._C._functorch.get_unwrapped(tensor)
+    return True
+
+
 def differentiation(op: "Op") -> tuple[Callable[..., Any], Callable[..., None]]:
     """Return the backward of a registered op, and what sets up its context."""
     if op.partial:
@@ -2073,45 +2099,63 @@ def differentiation(op: "Op") -> tuple[Callable[..., Any], Callable[..., None]]:
 
 
 def _kept(gradients: Gradients) -> list[str]:
-    """Return the inputs of a backward that the forward keeps."""
+    """Return the inputs of a backward whose memory the forward keeps."""
     taken = gradients.op.inputs if gradients.op else ()
-    return [o.name for o in taken if o.name not in gradients.upstream.values()]
+    known = {*gradients.upstream.values(), *gradients.alike}
+    return [operand.name for operand in taken if operand.name not in known]
+
+
+def _described(gradients: Gradients) -> list[str]:
+    """Return what the backward may need the shape of; an only output always has a gradient."""
+    return [*gradients.alike, *(gradients.upstream if len(gradients.upstream) > 1 else ())]
 
 
 def _setup(op: "Op", gradients: Gradients) -> Callable[..., None]:
-    kept = _kept(gradients)
+    names = [*(o.name for o in op.inputs), *(o.name for o in op.results)]
+    kept = pick([names.index(name) for name in _kept(gradients)])
+    described = pick([names.index(name) for name in _described(gradients)])
+    constant = pick([at for at, o in enumerate(op.results) if o.name not in gradients.upstream])
+    count, last = len(op.inputs), len(op.inputs) + len(op.params)
 
     def setup(ctx: Any, inputs: Sequence[Any], output: Any) -> None:
-        tensors, ctx.params, _ = split(op, inputs)
         results = (output,) if isinstance(output, torch.Tensor) else output
-        known = dict(zip((o.name for o in op.inputs), tensors, strict=True))
-        known |= dict(zip((o.name for o in op.results), results, strict=True))
-        alike = {name: _shape_alone(known[name]) for name in gradients.alike}
-        ctx.save_for_backward(*(alike.get(name, known.get(name)) for name in kept))
-        ctx.sources = op.variants[op.variant_key(tensors, ctx.params)].gradients
-        ctx.like = [(tuple(t.shape), t.dtype, t.device) for t in results]
-        pairs = zip(op.results, results, strict=True)
-        constant = [t for o, t in pairs if o.name not in gradients.upstream]
-        ctx.mark_non_differentiable(*constant)
+        tensors = (*inputs[:count], *results)
+        ctx.save_for_backward(*kept(tensors))
+        ctx.likes = [t if t is None else (t.shape, t.dtype, t.device) for t in described(tensors)]
+        ctx.params = inputs[count:last]
+        ctx.sources = op.variants[op.variant_key(inputs[:count], ctx.params)].gradients
+        ctx.whole = not op.saved or inputs[last]
+        ctx.mark_non_differentiable(*constant(results))
         ctx.set_materialize_grads(False)
 
     return setup
 
 
 def _backward(op: "Op", gradients: Gradients) -> Callable[..., Any]:
-    kept = _kept(gradients)
+    kept, described = _kept(gradients), _described(gradients)
+    total = len(op.inputs) + len(op.params) + bool(op.saved)
 
     def backward(ctx: Any, *grads: torch.Tensor | None) -> tuple[torch.Tensor | None, ...]:
+        if all(grad is None for grad in grads):
+            return (None,) * total
+        if not ctx.whole:
+            raise RuntimeError(
+                f"{op.name}: the forward was called with save=False, and kept too little for a "
+                f"gradient"
+            )
         known = dict(zip(kept, ctx.saved_tensors, strict=True))
-        for output, grad, like in zip(op.results, grads, ctx.like, strict=True):
-            if output.name in gradients.upstream:
-                known[gradients.upstream[output.name]] = _zeros(*like) if grad is None else grad
+        likes = dict(zip(described, ctx.likes, strict=True))
+        for name in gradients.alike:
+            known[name] = likes[name] and _blank(*likes[name])
+        for output, grad in zip(op.results, grads, strict=True):
+            name = gradients.upstream.get(output.name)
+            if name is not None:
+                known[name] = _zeros(*likes[output.name]) if grad is None else grad
         needs = zip(op.inputs, ctx.needs_input_grad, strict=False)
         sources = [ctx.sources.get(o.name) if need else None for o, need in needs]
         if gradients.op is not None:
             known |= _results(gradients.op, known, ctx.params, sources)
-        rest = len(op.params) + bool(op.saved)
-        return (*map(known.get, sources), *(None,) * rest)
+        return (*map(known.get, sources), *(None,) * (total - len(sources)))
 
     return backward
 
@@ -2128,12 +2172,12 @@ def _results(
     return dict(zip((o.name for o in op.outputs), made, strict=True))
 
 
-def _shape_alone(tensor: torch.Tensor | None) -> torch.Tensor | None:
-    """Return a tensor of the same shape and dtype without its memory."""
-    return None if tensor is None else tensor.new_empty(()).expand(tensor.shape)
+def _blank(shape: torch.Size, dtype: torch.dtype, device: torch.device) -> torch.Tensor:
+    """Return a tensor of one element in memory; the backward reads its shape and dtype alone."""
+    return torch.empty((), dtype=dtype, device=device).expand(shape)
 
 
-def _zeros(shape: tuple[int, ...], dtype: torch.dtype, device: torch.device) -> torch.Tensor:
+def _zeros(shape: torch.Size, dtype: torch.dtype, device: torch.device) -> torch.Tensor:
     """Return the upstream gradient of an output that nothing was made of."""
     return torch.zeros((), dtype=dtype, device=device).expand(shape)
 
@@ -2338,6 +2382,10 @@ class Op:
         self._integers = self._positions(lambda param: param.kind == "int")
         self._keyed = self._positions(lambda param: param.kind not in ("float", "int"))
         self._optional = self._positions(lambda param: param.optional)
+        arguments = {o.name: (at, False) for at, o in enumerate(self.inputs)}
+        for at, param in enumerate(self.params, len(self.inputs)):
+            arguments[param.name] = at, param.kind in ("bool", "literal")
+        self._choosing = tuple(arguments[name] for name in self.specialize)
         self.overload = register(self, f"{name}_{spec_hash}")
 
     def _positions(self, test: Callable[[Param], bool]) -> tuple[int, ...]:
@@ -2414,6 +2462,8 @@ class Op:
             if outs is not None:
                 check_aliases(self, inputs, outs, pointers, call.spans)
             results = call(inputs, pointers, params, outs)
+        if outs is not None:
+            torch.autograd.graph.increment_version(outs)  # kernels write behind autograd's back
         LAUNCHES.last = call.record
         return results[0] if len(results) == 1 else tuple(results)
 
@@ -2427,6 +2477,11 @@ class Op:
                 raise TypeError(
                     f"{self.name}: out for {output.name} must be a tensor, "
                     f"got {type(tensor).__name__}"
+                )
+            if tensor.requires_grad and torch.is_grad_enabled():
+                raise ValueError(
+                    f"{self.name}: out for {output.name} requires a gradient, and none passes "
+                    f"through a write to it; call it under torch.no_grad()"
                 )
         return outs
 
@@ -2514,10 +2569,10 @@ class Op:
 
     def variant_key(self, inputs: Tensors, params: Sequence[Any]) -> tuple[Any, ...]:
         """Return the key of the variant that these arguments choose."""
-        values = {o.name: t is not None for o, t in zip(self.inputs, inputs, strict=True)}
-        for param, value in zip(self.params, params, strict=True):
-            values[param.name] = value if param.kind in ("bool", "literal") else value is not None
-        return tuple(values[name] for name in self.specialize)
+        if not self.specialize:
+            return ()
+        given = (*inputs, *params)
+        return tuple([given[at] if told else given[at] is not None for at, told in self._choosing])
 
     def _runs_reference(self, backend: str, inputs: Tensors) -> bool:
         """Return whether a call runs the reference; on a CPU kernels need the interpreter."""
@@ -2546,23 +2601,24 @@ class Op:
         for operand, tensor in zip(self.inputs, inputs, strict=True):
             if not isinstance(tensor, torch.Tensor) and not (tensor is None and operand.optional):
                 bind(self, inputs, params)  # says what is wrong
-            if backend != "torch" and self._is_dual(tensor):
+            if backend != "torch" and is_dual(tensor):
                 raise NotImplementedError(
                     f'{self.name} has no forward-mode gradient; backend="torch" has one'
                 )
-        recording = self._recording(inputs)
+        recording = torch.is_grad_enabled() and any(t is not None and recorded(t) for t in inputs)
         if recording and out is not None:
             raise ValueError(
                 f"{self.name}: out cannot be given while an input requires a gradient; call it "
                 f"under torch.no_grad()"
             )
         if self._runs_reference(backend, inputs) and backend == "torch":
-            binding = bind(self, inputs, params)
-            variant = self.variants[self.variant_key(inputs, params)]
-            layouts = output_layouts(self, inputs, binding)
-            self._check_reductions(binding, layouts)
-            results = evaluate(self, variant.reference, inputs, params, layouts)
+            results = self._trace(inputs, params)
         else:
+            if recording and in_functional_gradient():
+                raise NotImplementedError(
+                    f"{self.name}: torch.func.grad, vjp and jacrev do not reach the gradient of a "
+                    f'registered op; torch.autograd.grad does, or backend="torch"'
+                )
             made = self.overload(*inputs, *params, *((recording,) if self.saved else ()))
             results = (made,) if isinstance(made, torch.Tensor) else made
         results = results[: len(self.outputs)]
@@ -2573,16 +2629,25 @@ class Op:
             target.copy_(value)
         return out
 
+    def _trace(self, inputs: Tensors, params: Sequence[Any]) -> Sequence[torch.Tensor]:
+        """Run the reference where PyTorch sees every op of it.
+
+        Inputs that have no gradient in the spec have none here either.
+        """
+        binding = bind(self, inputs, params)
+        variant = self.variants[self.variant_key(inputs, params)]
+        layouts = output_layouts(self, inputs, binding)
+        self._check_reductions(binding, layouts)
+        taken = [
+            t.detach() if t is not None and o.name not in variant.gradients else t
+            for o, t in zip(self.inputs, inputs, strict=True)
+        ]
+        return evaluate(self, variant.reference, taken, params, layouts)
+
     @staticmethod
     def _recording(inputs: Tensors) -> bool:
         """Return whether autograd records a call with these inputs."""
         return torch.is_grad_enabled() and any(t is not None and t.requires_grad for t in inputs)
-
-    @staticmethod
-    def _is_dual(tensor: torch.Tensor | None) -> bool:
-        if tensor is None or torch.compiler.is_compiling() or forward_ad._current_level < 0:
-            return False
-        return cast(Any, forward_ad.unpack_dual)(tensor).tangent is not None
 
 
 def _hip_alignment(tensor: torch.Tensor) -> tuple[bool, bool]:

@@ -1,6 +1,6 @@
 """Add a linear layer's bias, then GELU (Hendrycks and Gimpel, arXiv:1606.08415).
 
-Built by tilegen 0.1.0 from specs/bias_gelu.py (spec bec6fd0e, templates c2fd5bca).
+Built by tilegen 0.1.0 from specs/bias_gelu.py (spec bec6fd0e, templates d1c1194e).
 Rebuild with `tilegen build`; edits are overwritten.
 
 Traffic: 2*M*N*e + N*e bytes (e: bytes of an element)

@@ -1,6 +1,6 @@
 """Normalise groups of channels over all positions (Wu and He, arXiv:1803.08494).
 
-Built by tilegen 0.1.0 from specs/groupnorm.py (spec e0f2072b, templates c2fd5bca).
+Built by tilegen 0.1.0 from specs/groupnorm.py (spec e0f2072b, templates d1c1194e).
 Rebuild with `tilegen build`; edits are overwritten.
 
 Traffic: 2*B*C*G*HW*e + 8*B*G + 2*C*G*e bytes (e: bytes of an element)

@@ -1,6 +1,6 @@
 """RMSNorm as in Llama's model code: the row rounds to x's dtype before the weight.
 
-Built by tilegen 0.1.0 from specs/rmsnorm_llama.py (spec 1bf4bfaa, templates c2fd5bca).
+Built by tilegen 0.1.0 from specs/rmsnorm_llama.py (spec 1bf4bfaa, templates d1c1194e).
 Rebuild with `tilegen build`; edits are overwritten.
 
 Traffic: 2*M*N*e + 4*M + N*e bytes (e: bytes of an element)
