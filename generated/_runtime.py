@@ -2169,9 +2169,9 @@ def _backward(op: "Op", gradients: Gradients) -> Callable[..., Any]:
         for name in gradients.alike:
             known[name] = likes[name] and _blank(*likes[name])
         for output, grad in zip(op.results, grads, strict=True):
-            name = gradients.upstream.get(output.name)
-            if name is not None:
-                known[name] = _zeros(*likes[output.name]) if grad is None else grad
+            if output.name in gradients.upstream:
+                given = _zeros(*likes[output.name]) if grad is None else grad
+                known[gradients.upstream[output.name]] = given
         needs = zip(op.inputs, ctx.needs_input_grad, strict=False)
         sources = [ctx.sources.get(o.name) if need else None for o, need in needs]
         if gradients.op is not None:

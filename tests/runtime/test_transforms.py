@@ -84,7 +84,9 @@ class Listening(torch.utils._python_dispatch.TorchDispatchMode):
         super().__init__()
         self.overload, self.heard = overload, []
 
-    def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+    def __torch_dispatch__(
+        self, function: Any, types: Any, args: Any = (), kwargs: Any = None
+    ) -> Any:
         if function is self.overload:
             self.heard.append(args)
         return function(*args, **(kwargs or {}))
@@ -153,6 +155,16 @@ def test_8_a_scalar_argument_keeps_its_bits_when_compiled(backend: str) -> None:
             assert torch.equal(y, right)
             gradients = (torch.autograd.grad(t, (x, weight), upstream) for t in (y, right))
             assert all(map(torch.equal, *gradients))
+
+
+def test_the_compiled_reference_records_gradients() -> None:
+    def norm(x: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
+        return rmsnorm.rmsnorm(x, weight, backend="torch")
+
+    x, weight = leaf(4, 8), leaf(8)
+    compiled = torch.compile(norm, fullgraph=True, backend="aot_eager")
+    ours, right = (torch.autograd.grad(f(x, weight).sum(), (x, weight)) for f in (compiled, norm))
+    torch.testing.assert_close(ours, right)
 
 
 class Counting:
