@@ -28,7 +28,7 @@ IDS = [f"{op.name}-{'abc'[at]}" for op, at in POSITIONS]
 
 #: Away from kinks and steps: no two are equal, and no quotient of two is whole.
 SMOOTH = ("-2.3", "-0.7", "-0.31", "0.29", "0.61", "1.7", "3.2")
-EDGES = (0.0, -0.0, 1.0, -1.0, 0.5, 2.0, -2.5, 3.0)
+EDGES = (0.0, -0.0, 1.0, -1.0, 0.5, 2.0, -2.5, 3.0, 100.0, -800.0, math.inf, -math.inf, math.nan)
 
 
 def arguments(op: Op) -> list[Node]:

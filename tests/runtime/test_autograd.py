@@ -25,7 +25,6 @@ from generated.softmax import softmax
 from generated.top_p_sample import top_p_sample
 from generated.vector_add import vector_add
 
-
 randn = torch.randn
 
 
@@ -123,7 +122,7 @@ def test_a_forward_that_saved_nothing_says_so_in_the_backward() -> None:
     """As a graph that was exported without gradients calls it."""
     x, weight = leaf(4, 8), leaf(8)
     y, _ = OP.overload(x, weight, 1e-6, False)
-    with pytest.raises(RuntimeError, match="^rmsnorm: the forward was called with save=False"):
+    with pytest.raises(RuntimeError, match=r"^rmsnorm: the forward was called with save=False"):
         y.sum().backward()
 
 
@@ -298,10 +297,10 @@ def test_functional_gradients_of_something_else_are_not() -> None:
 
 def test_forward_mode_is_refused_by_name() -> None:
     x, weight = torch.randn(4, 8), torch.randn(8)
-    with pytest.raises(NotImplementedError, match="^rmsnorm has no forward-mode gradient"):
+    with pytest.raises(NotImplementedError, match=r"^rmsnorm has no forward-mode gradient"):
         torch.func.jvp(lambda x: rmsnorm(x, weight), (x,), (x,))
     with (
         torch.autograd.forward_ad.dual_level(),
-        pytest.raises(NotImplementedError, match="^rmsnorm has no forward-mode gradient"),
+        pytest.raises(NotImplementedError, match=r"^rmsnorm has no forward-mode gradient"),
     ):
         rmsnorm(torch.autograd.forward_ad.make_dual(x, x), weight)
