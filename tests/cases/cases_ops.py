@@ -1,6 +1,7 @@
 """The ops of `generated/`, and benign inputs for them."""
 
 import random
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -74,3 +75,35 @@ def same(one: torch.Tensor, other: torch.Tensor) -> bool:
     return torch.equal(one.double().nan_to_num(123.0), other.double().nan_to_num(123.0)) and (
         one.dtype == other.dtype
     )
+
+
+def leaves(name: str, variant: Variant, given: Inputs) -> tuple[Inputs, list[torch.Tensor]]:
+    """The inputs again, where those that have a gradient require it (views stay views), and these."""
+    known = of(name).op.variants[variant.key].gradients
+    tensors = [
+        t.detach().requires_grad_() if t is not None and o.name in known else t
+        for o, t in zip(of(name).op.inputs, given.tensors, strict=True)
+    ]
+    return replace(given, tensors=tuple(tensors)), [
+        t for t in tensors if t is not None and t.requires_grad
+    ]
+
+
+def upstream_of(results: tuple[torch.Tensor, ...], seed: int = 7) -> list[torch.Tensor]:
+    """Upstream gradients of the results that have one."""
+    generator = torch.Generator().manual_seed(seed)
+    wanted = [result for result in results if result.requires_grad]
+    return [
+        torch.randn(t.shape, generator=generator, dtype=torch.float64).to(t.dtype) for t in wanted
+    ]
+
+
+def gradients(
+    name: str, variant: Variant, given: Inputs, upstream: list[torch.Tensor] | None = None,
+    **options: Any,
+) -> tuple[torch.Tensor, ...]:  # fmt: skip
+    """The gradients of all inputs that have one, by default with random upstream gradients."""
+    inputs_, wanted = leaves(name, variant, given)
+    results = call(name, inputs_, **options)
+    differentiable = [result for result in results if result.requires_grad]
+    return torch.autograd.grad(differentiable, wanted, upstream or upstream_of(results))

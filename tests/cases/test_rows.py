@@ -1,4 +1,4 @@
-"""Inputs that broke row kernels: rows 13 to 20 of the list, as far as the forward goes."""
+"""Inputs that broke row kernels: rows 13 to 20 of the list, in the forward."""
 
 import math
 
