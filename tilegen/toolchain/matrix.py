@@ -10,8 +10,8 @@ import torch
 
 from tilegen.spec.trace import Variant
 from tilegen.toolchain.inputs import FLOATS, LAYOUTS, VALUES, Draw, Inputs, draw
-from tilegen.toolchain.shapes import Shape, around, shape, shapes
-from tilegen.toolchain.subject import SCHEDULES, Subject, casts_to_fp8
+from tilegen.toolchain.shapes import Shape, around, shape, shapes, subsets
+from tilegen.toolchain.subject import SCHEDULES, Backward, Subject, casts_to_fp8
 
 #: Tiles that put the edges of small shapes where those of real ones are, for the interpreter.
 SMALL_TILES = (32, 64)
@@ -34,7 +34,10 @@ class Launching:
     ) -> Sequence[torch.Tensor]:
         """The outputs, in `outs` if they are given."""
         if self.schedule is None:
-            results = subject.op(inputs.tensors, inputs.params, outs, "triton")
+            wanted = _wanted(subject, inputs, outs)
+            results = subject.op.launch(
+                inputs.tensors, inputs.params, outs, "triton", False, wanted
+            )
             return (results,) if isinstance(results, torch.Tensor) else tuple(results)
         choices = subject.runtime.Choices(self.configs, schedule=self.schedule)
         call = plan(subject, inputs, outs).prepare(choices)
@@ -49,20 +52,30 @@ def plan(subject: Subject, inputs: Inputs, outs: tuple[torch.Tensor, ...] | None
     binding = runtime.bind(op, inputs.tensors, inputs.params)
     layouts = runtime.output_layouts(op, inputs.tensors, binding)
     variant = op.variants[op.variant_key(inputs.tensors, inputs.params)]
-    return runtime.Plan(op, variant, binding, inputs.tensors, layouts, outs)
+    wanted = _wanted(subject, inputs, outs)
+    return runtime.Plan(op, variant, binding, inputs.tensors, layouts, outs, wanted)
 
 
-def schedules(subject: Subject, inputs: Inputs) -> dict[str, tuple[Any, ...]]:
-    """The schedules that these inputs can have, each with the configs of its space."""
-    found: dict[str, tuple[Any, ...]] = {}
+def _wanted(
+    subject: Subject, inputs: Inputs, outs: tuple[torch.Tensor, ...] | None
+) -> tuple[bool, ...] | None:
+    """What is asked for: of a forward all it can save, unless `out` is given, which saves nothing."""
+    if inputs.wanted is None and subject.op.saved and outs is None:
+        return (True,) * len(subject.op.results)
+    return inputs.wanted
+
+
+def schedules(subject: Subject, inputs: Inputs) -> dict[str, tuple[tuple[Any, ...], ...]]:
+    """The schedules that these inputs can have, each with its configs: a space for each stage."""
+    found: dict[str, tuple[tuple[Any, ...], ...]] = {}
     for schedule, ending in SCHEDULES.items():
         choices = subject.runtime.Choices(schedule=schedule)
         try:
             launch = plan(subject, inputs, None).launch(choices)
         except ValueError:
             continue
-        if launch.steps and launch.steps[0].kernel.__name__.endswith(f"_{ending}"):
-            found[schedule] = choices.spaces[0]
+        if any(step.kernel.__name__.endswith(f"_{ending}") for step in launch.steps):
+            found[schedule] = tuple(choices.spaces)
     return found
 
 
@@ -71,13 +84,18 @@ def launchings(
 ) -> list[Launching]:
     """Every schedule that fits, with the first config that does, all of them, or a small tile."""
     found = []
-    for schedule, space in schedules(subject, inputs).items():
+    for schedule, spaces in schedules(subject, inputs).items():
         if configs == "small":
             tile = _small_tile(subject, inputs, schedule, turn)
-            found.append(Launching(schedule, (shrunk(subject, space[0], tile),)))
-        else:
-            fitting = [c for c in space if fits(schedule, c, inputs, subject)]
-            found += [Launching(schedule, (c,)) for c in fitting[: None if configs == "all" else 1]]
+            small = tuple(shrunk(subject, space[0], tile) for space in spaces)
+            found.append(Launching(schedule, small))
+            continue
+        fitting = [[c for c in space if fits(schedule, c, inputs, subject)] for space in spaces]
+        if all(fitting):
+            most = max(map(len, fitting)) if configs == "all" else 1
+            # Stages go through their spaces side by side.
+            sets = (tuple(space[at % len(space)] for space in fitting) for at in range(most))
+            found += [Launching(schedule, chosen) for chosen in sets]
     return found
 
 
@@ -92,7 +110,7 @@ def _small_tile(subject: Subject, inputs: Inputs, schedule: str, turn: int) -> i
     least = max(SMALL_TILES[turn % 2], 2 * 16 // element_size(inputs))
     binding = subject.runtime.bind(subject.op, inputs.tensors, inputs.params)
     dims = subject.columns if subject.family == "rowwise" else tuple(binding.sizes)
-    elements = math.prod(binding.sizes[dim] for dim in dims if dim not in subject.gathered)
+    elements = math.prod(binding.sizes.get(d, 1) for d in dims if d not in subject.gathered)
     parts = {"split": (2, 4), "loop": (64, 64)}.get(schedule, (8, 8))[turn % 2]
     tile: int = max(least, subject.runtime.next_power_of_2(elements) // parts)
     return tile
@@ -101,7 +119,7 @@ def _small_tile(subject: Subject, inputs: Inputs, schedule: str, turn: int) -> i
 def _width(subject: Subject, inputs: Inputs) -> int:
     """Lanes that a row takes in a block kernel."""
     binding = subject.runtime.bind(subject.op, inputs.tensors, inputs.params)
-    lanes = (subject.runtime.next_power_of_2(binding.sizes[dim]) for dim in subject.columns)
+    lanes = (subject.runtime.next_power_of_2(binding.sizes.get(d, 1)) for d in subject.columns)
     return math.prod(lanes)
 
 
@@ -151,6 +169,7 @@ def draws(
     yield from made.edges()
     yield from made.structures()
     yield from made.configs()
+    yield from made.subsets()
 
 
 @dataclass(frozen=True)
@@ -182,7 +201,11 @@ class Matrix:
         variants = self.subject.traced.variants
         if self._economic:
             return slice(variants.index(self.variant), None, len(variants))
-        return slice(start % 3, None, 3) if self._brief else slice(None)
+        if self._brief:
+            return slice(start % 3, None, 3)
+        # Every launch of a backward is one of several kernels: half of them take as long.
+        halved = isinstance(self.subject, Backward) and not self.full
+        return slice(start % 2, None, 2) if halved else slice(None)
 
     @property
     def _rows(self) -> int:
@@ -260,6 +283,17 @@ class Matrix:
                 if found:
                     yield how, found
 
+    def subsets(self) -> Iterator[tuple[Draw, Sequence[Launching]]]:
+        """Each gradient of a backward without the others, the schedules taking turns."""
+        if not isinstance(self.subject, Backward):
+            return
+        for at, wanted in enumerate(subsets(self.subject.results, self.chance.randrange(9))[1:]):
+            item = shape(self.subject, 45, self.chance, self._rows)
+            how = Draw(item, torch.float32, layout=f"mixed {at}", seed=at, wanted=wanted)
+            inputs = draw(self.subject, self.variant, how, self.device)
+            found = launchings(self.subject, inputs, "small" if self._interpreted else "first", at)
+            yield how, found if self.full else [_in_turn(found, at), Launching()]
+
     def _drawable(self, how: Draw) -> Draw:
         """The interpreter reads NaN and infinities of fp8 as numbers: none there."""
         small = how.dtype.itemsize == 1 or casts_to_fp8(self.variant.graph)
@@ -286,6 +320,7 @@ def _tiles(subject: Subject, variant: Variant, device: torch.device) -> tuple[in
     """The tiles of the real configs, by which shapes on a GPU are chosen."""
     how = Draw(shape(subject, 64, random.Random(0)), torch.float32)
     spaces = schedules(subject, draw(subject, variant, how, device)).values()
-    tiles = {v for space in spaces for c in space for k, v in c.values.items() if k.isupper()}
+    configs = [config for stages in spaces for space in stages for config in space]
+    tiles = {v for config in configs for k, v in config.values.items() if k.isupper()}
     chosen = sorted(tile for tile in tiles if tile >= 32)
     return tuple(chosen[:: max(1, len(chosen) // 3)]) or (1024,)
