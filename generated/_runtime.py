@@ -557,16 +557,19 @@ class Step:
 
 
 class Launch:
-    """What one call runs: steps in order, and workspaces (name -> shape, dtype) that they share."""
+    """What one call runs: steps in order (None for one whose results nobody wants), and workspaces.
+
+    Workspaces are by name (shape, dtype); the steps share them.
+    """
 
     __slots__ = ("steps", "workspaces")
 
     def __init__(
         self,
-        *steps: Step,
+        *steps: Step | None,
         workspaces: Mapping[str, tuple[tuple[int, ...], torch.dtype]] | None = None,
     ) -> None:
-        self.steps = steps
+        self.steps = tuple(step for step in steps if step is not None)
         self.workspaces = dict(workspaces or {})
 
 
@@ -923,6 +926,9 @@ def output_layouts(op: "Op", inputs: Tensors, binding: Binding) -> tuple[Layout,
     by_name = {o.name: t for o, t in zip(op.inputs, inputs, strict=True) if t is not None}
     layouts = []
     for output in op.results:
+        if is_absent(output, by_name):
+            layouts.append(Layout((0,), (1,), torch.float32))
+            continue
         layout = output_layout(output, binding, op.fold, by_name)
         if op.preserve_strides and 0 not in layout.shape:
             strides = _shared_strides(op, output, by_name, binding)
@@ -937,6 +943,11 @@ def output_layout(
     """Return the layout of a contiguous output."""
     shape = stored_shape(output.dims, binding, fold)
     return Layout(shape, contiguous_strides(shape), _output_dtype(output, inputs))
+
+
+def is_absent(output: Output, inputs: Mapping[str, torch.Tensor]) -> bool:
+    """Return whether a result is the gradient of an optional input that is not there."""
+    return output.like is not None and output.like not in inputs
 
 
 def unwanted(layout: Layout) -> Layout:
@@ -1273,7 +1284,7 @@ class Call:
         self.op = op
         self.sizes = binding.sizes
         self.target = target
-        self.element_size = _element_size(op, binding, dtypes)
+        self.element_size = _element_size(strides, dtypes)
         self._wanted = wanted
         self._extents = binding.extents
         self._strides = strides
@@ -1376,11 +1387,13 @@ class Call:
         return self._choices.pick(_nearest_space(space, self.target, self.element_size), cost)
 
 
-def _element_size(op: "Op", binding: Binding, dtypes: Mapping[str, torch.dtype]) -> int:
+def _element_size(
+    strides: Mapping[str, Mapping[str, tuple[int, ...]]], dtypes: Mapping[str, torch.dtype]
+) -> int:
     """Return bytes of what most of the traffic is: a row statistic in fp32 changes nothing."""
-    floats = [o for o in op.inputs if o.name in dtypes and dtypes[o.name].is_floating_point]
-    most = max((len(o.dims) for o in floats), default=0)
-    return max((dtypes[o.name].itemsize for o in floats if len(o.dims) == most), default=1)
+    dims = {name: len(strides.get(name, ())) for name in dtypes if dtypes[name].is_floating_point}
+    most = max(dims.values(), default=0)
+    return max((dtypes[name].itemsize for name in dims if dims[name] == most), default=1)
 
 
 def _nearest_space(
@@ -1472,8 +1485,11 @@ def evaluate(
     folded = [fold(*pair, op.fold) for pair in zip(op.inputs, inputs, strict=True)]
     results = reference(*folded, *params, compute=compute)
     results = (results,) if isinstance(results, torch.Tensor) else results
+    first = next(tensor for tensor in inputs if tensor is not None)
     return [
-        convert(result, layout.dtype).reshape(layout.shape)
+        first.new_empty(0)
+        if result is None
+        else convert(result, layout.dtype).reshape(layout.shape)
         for result, layout in zip(results, layouts, strict=True)
     ]
 
@@ -1825,6 +1841,8 @@ class Plan:
         if out:
             stored[: len(out)] = [t.stride() for t in out]
         for output, strides in zip((*op.results, *variant.internal), stored, strict=True):
+            if is_absent(output, self.inputs):
+                continue
             self.strides[output.name] = axis_strides(output.dims, strides, binding, op.fold)
         self.device = next(iter(self.inputs.values())).device
         self.target = target_of(self.device)
@@ -1913,6 +1931,8 @@ class Plan:
             return False
         self.layouts, self.direct = dense, False
         for output, layout in zip(self.op.results, dense, strict=True):
+            if is_absent(output, self.inputs):
+                continue
             self.strides[output.name] = axis_strides(
                 output.dims, layout.strides, self.binding, self.op.fold
             )
@@ -1938,7 +1958,7 @@ class Plan:
         steps = [step for step in launch.steps if product(step.grid)]
         return KernelCall(
             self.op,
-            [self._kernel(step, launch, types) for step in steps],
+            [self.kernel(step, launch, types) for step in steps],
             self._record(steps),
             [*allocated[given:], *workspaces],
             {
@@ -1970,7 +1990,8 @@ class Plan:
                     f'backend="torch" runs the reference'
                 )
 
-    def _kernel(self, step: Step, launch: Launch, types: Mapping[str, Any]) -> Kernel:
+    def kernel(self, step: Step, launch: Launch, types: Mapping[str, Any]) -> Kernel:
+        """Return a step as a prepared kernel, which knows its tensors by their positions."""
         op = self.op
         results = (*self.returned, *self.variant.internal)
         names = [*(o.name for o in op.inputs), *(o.name for o in results), *launch.workspaces]
@@ -2102,7 +2123,7 @@ def _backward(op: "Op", gradients: Gradients) -> Callable[..., Any]:
     kept = _kept(gradients)
 
     def backward(ctx: Any, *grads: torch.Tensor | None) -> tuple[torch.Tensor | None, ...]:
-        known = dict(zip(kept, ctx.saved_tensors, strict=True))
+        known: dict[Any, Any] = dict(zip(kept, ctx.saved_tensors, strict=True))
         for output, grad, like in zip(op.results, grads, ctx.like, strict=True):
             if output.name in gradients.upstream:
                 known[gradients.upstream[output.name]] = _zeros(*like) if grad is None else grad
@@ -2111,13 +2132,13 @@ def _backward(op: "Op", gradients: Gradients) -> Callable[..., Any]:
         if gradients.op is not None:
             known |= _results(gradients.op, known, ctx.params, sources)
         rest = len(op.params) + bool(op.saved)
-        return (*map(known.get, sources), *(None,) * rest)
+        return (*(known.get(source) for source in sources), *(None,) * rest)
 
     return backward
 
 
 def _results(
-    op: "Op", known: Mapping[str, Any], params: Sequence[Any], sources: Sequence[str | None]
+    op: "Op", known: Mapping[Any, Any], params: Sequence[Any], sources: Sequence[str | None]
 ) -> dict[str, torch.Tensor]:
     """Return the results of a backward that are among ``sources``."""
     wanted = [output.name in sources for output in op.outputs]
@@ -2266,7 +2287,8 @@ def _batched(op: "Op") -> Callable[..., Any]:
         ]
         if isinstance(parts[0], torch.Tensor):
             return torch.stack(parts), 0
-        return tuple(map(torch.stack, zip(*parts, strict=True))), (0,) * len(parts[0])
+        stacked = tuple(torch.stack(one) for one in zip(*parts, strict=True))
+        return stacked, (0,) * len(stacked)
 
     return rule
 
@@ -2561,7 +2583,7 @@ class Op:
             variant = self.variants[self.variant_key(inputs, params)]
             layouts = output_layouts(self, inputs, binding)
             self._check_reductions(binding, layouts)
-            results = evaluate(self, variant.reference, inputs, params, layouts)
+            results = tuple(evaluate(self, variant.reference, inputs, params, layouts))
         else:
             made = self.overload(*inputs, *params, *((recording,) if self.saved else ()))
             results = (made,) if isinstance(made, torch.Tensor) else made
@@ -3384,6 +3406,12 @@ BLOCK_MARGIN, WIDE = 1.05, 8192
 SPILLED: Final = 1e3
 #: Programs for each SM that splitting rows aims at.
 SPLIT_PROGRAMS: Final = 4
+#: Bytes of a row that a tile of rows by columns takes at most: one 16-byte access for each lane of two
+#: warps. What all rows share, such as a bias, is then loaded once for several (bias_gelu: 0.89 to 0.98
+#: of copy).
+TILE_BYTES: Final = 1024
+#: Columns of partial sums that a program adds up, and how many of them a thread holds.
+JOIN_COLUMNS, JOIN_ELEMENTS = 32, 32
 #: How sharply the rate bends where the bytes in flight just suffice (softmax of 4096x32000 in one
 #: program an SM: 0.77 of copy; of 16384x8192 in four: 0.94).
 BEND: Final = 4
@@ -3440,7 +3468,7 @@ def programs_resident(target: Target, threads: int, registers: float, shared: in
 
 def run_time(
     target: Target, programs: int, resident: int, warps: int, steps: int, moved: float,
-    flops: float, special: float, joins: int, ahead: int = 0,
+    flops: float, special: float, joins: int, ahead: float = 0,
 ) -> float:  # fmt: skip
     """Seconds for ``programs``, each of which moves ``moved`` bytes in ``steps`` alike.
 
@@ -3571,6 +3599,88 @@ def split_row(target: Target, rows: int, columns: int, tile: int) -> tuple[int, 
     return cdiv(columns, chunk), chunk
 
 
+def sums_cost(
+    config: Config, target: Target, work: Work, size: int, rows: int, width: int, places: int = 1
+) -> float:
+    """Predicted seconds of carrying sums over rows of ``width`` columns, held whole in registers.
+
+    The sums are of ``rows`` rows at each of ``places``; infinity if the rows do not fit.
+    """
+    if width > config["TILE"]:
+        return math.inf
+    rows = next_power_of_2(rows)
+    tall = min(config["TILE"] // width, rows)
+    return _carrying(config, target, work, size, (tall, width), rows, width, places)
+
+
+def columns_cost(
+    config: Config, target: Target, work: Work, size: int, rows: int, columns: int, places: int = 1
+) -> float:
+    """Predicted seconds of carrying sums over rows in blocks of columns."""
+    rows, columns = next_power_of_2(rows), next_power_of_2(columns)
+    tile = tile_shape(False, rows, columns, config["TILE"], size)
+    return _carrying(config, target, work, size, tile, rows, columns, places)
+
+
+def _carrying(
+    config: Config, target: Target, work: Work, size: int, tile: tuple[int, int], rows: int,
+    columns: int, places: int,
+) -> float:  # fmt: skip
+    """Seconds of programs that go over tiles of rows, and of the kernel that adds up their sums.
+
+    With s stages, s tiles of a program are in flight. Partial sums are read from L2.
+    """
+    tall, wide = tile
+    steps, blocks = cdiv(rows, tall), places * cdiv(columns, wide)
+    sharing = programs_of(config, target, steps, blocks)
+    steps, warps, elements = cdiv(steps, sharing), config["num_warps"], tall * wide
+    shared = config["num_stages"] * elements * size * work.reads if config["num_stages"] > 1 else 0
+    threads = warps * target.warp_size
+    needed = config.get("registers", registers_needed(work, max(1.0, elements / threads), size))
+    walk = run_time(
+        target, sharing * blocks, programs_resident(target, threads, needed, int(shared)), warps, steps,
+        steps * elements * size * (work.reads + work.writes),
+        steps * elements * (work.flops + OVERHEAD * (work.reads + work.writes)),
+        steps * elements * work.special, steps * work.joins, (config["num_stages"] - 1) / AHEAD,
+    )  # fmt: skip
+    height, _ = join_tile(config, sharing, columns)
+    partial = 8.0 * sharing * blocks * wide / (L2_RATE * target.bandwidth)
+    return walk + LAUNCH + LATENCY * (1 + cdiv(sharing, height)) + partial
+
+
+def programs_of(config: Config, target: Target, tiles: int, apart: int) -> int:
+    """Return how many programs share tiles of rows that there are ``apart`` times.
+
+    All run at once: PROGRAMS on each SM.
+    """
+    return max(1, min(tiles, config["PROGRAMS"] * target.multiprocessors // max(1, apart)))
+
+
+def join_tile(config: Config, parts: int, columns: int) -> tuple[int, int]:
+    """Return how many of ``parts`` partial sums a program takes at once, of how many columns."""
+    wide = min(JOIN_COLUMNS, next_power_of_2(columns))
+    most = 32 * JOIN_ELEMENTS * config["num_warps"] // wide
+    return min(most, next_power_of_2(parts)), wide
+
+
+def fits(seconds: float) -> bool:
+    """Return whether a config holds a row without spilling: what its predicted time tells."""
+    return seconds < SPILLED
+
+
+def tile_shape(
+    crossed: bool, height: int, length: int, elements: int, size: int
+) -> tuple[int, int]:
+    """Return the sizes of a tile of about ``elements`` of ``size`` bytes over two axes.
+
+    Where a tensor is contiguous along the first of the two (``crossed``), tiles are square, so
+    that its accesses too cover whole cache lines.
+    """
+    widest = math.isqrt(elements) if crossed else min(elements, TILE_BYTES // size)
+    block_1 = min(next_power_of_2(length), next_power_of_2(max(1, widest)))
+    return min(next_power_of_2(height), max(1, elements // block_1)), block_1
+
+
 def least(
     call: Call, space: Mapping[tuple[str, int], Sequence[Config]], cost: Callable[[Config], float]
 ) -> float:
@@ -3589,21 +3699,3 @@ def by_class(
         for architecture in architectures
         for size in sizes
     }
-
-
-#: Bytes of a row that a tile takes at most: one 16-byte access for each lane of two warps. What all
-#: rows share, such as a bias, is then loaded once for several (bias_gelu: 0.89 to 0.98 of copy).
-TILE_BYTES: Final = 1024
-
-
-def tile_shape(
-    crossed: bool, height: int, length: int, elements: int, size: int
-) -> tuple[int, int]:
-    """Return the sizes of a tile of about ``elements`` of ``size`` bytes over two axes.
-
-    Where a tensor is contiguous along the first of the two (``crossed``), tiles are square, so
-    that its accesses too cover whole cache lines.
-    """
-    widest = math.isqrt(elements) if crossed else min(elements, TILE_BYTES // size)
-    block_1 = min(next_power_of_2(length), next_power_of_2(max(1, widest)))
-    return min(next_power_of_2(height), max(1, elements // block_1)), block_1

@@ -1,6 +1,6 @@
 """Modulate normalised tokens by the condition of their sample (DiT, arXiv:2212.09748).
 
-Built by tilegen 0.1.0 from specs/adaln_modulate.py (spec a6a63a77, templates c2fd5bca).
+Built by tilegen 0.1.0 from specs/adaln_modulate.py (spec a6a63a77, templates 6c84c300).
 Rebuild with `tilegen build`; edits are overwritten.
 
 Traffic: 2*B*N*S*e + 2*B*N*e bytes (e: bytes of an element)
@@ -25,16 +25,13 @@ from ._runtime import (
     Variant,
     Work,
     below,
-    block_cost,
     by_class,
     cdiv,
+    columns_cost,
     flat_cost,
-    least,
-    loop_cost,
+    join_tile,
     narrow,
-    next_power_of_2,
-    split_cost,
-    split_row,
+    programs_of,
     tile_shape,
     widen,
 )
@@ -76,86 +73,120 @@ TILED_CONFIGS = by_class(
     (("gfx90a", "gfx942", "gfx950"), (1, 2), _TILED_3),
 )
 
-_BACKWARD_BLOCK_1 = (
-    Config(TILE=1024, num_warps=1),  # at most 64 B shared, unproven
-    Config(TILE=4096, num_warps=2),  # at most 256 B shared, unproven
-    Config(TILE=4096, num_warps=4),  # at most 256 B shared, unproven
-    Config(TILE=4096, num_warps=8),  # at most 256 B shared, unproven
-    Config(TILE=8192, num_warps=4),  # at most 512 B shared, unproven
-    Config(TILE=16384, num_warps=16),  # at most 1024 B shared, unproven
+_BACKWARD_COLUMNS_1 = (
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 16 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 24592 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 36880 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 32 B shared, unproven
+    Config(TILE=2048, PROGRAMS=2, num_warps=8, num_stages=3),  # at most 36896 B shared, unproven
+    Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 147520 B shared, unproven
 )
-_BACKWARD_BLOCK_2 = (
-    Config(TILE=512, num_warps=1),  # at most 64 B shared, unproven
-    Config(TILE=512, num_warps=2),  # at most 64 B shared, unproven
-    Config(TILE=1024, num_warps=1),  # at most 128 B shared, unproven
-    Config(TILE=4096, num_warps=4),  # at most 512 B shared, unproven
-    Config(TILE=4096, num_warps=8),  # at most 512 B shared, unproven
-    Config(TILE=8192, num_warps=8),  # at most 1024 B shared, unproven
+_BACKWARD_COLUMNS_2 = (
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 16 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 49168 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 73744 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 73760 B shared, unproven
+    Config(TILE=2048, PROGRAMS=2, num_warps=8, num_stages=3),  # at most 73760 B shared, unproven
+    Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 147520 B shared, unproven
 )
-_BACKWARD_BLOCK_3 = (
-    Config(TILE=2048, num_warps=1),  # at most 32 B shared, unproven
-    Config(TILE=4096, num_warps=1),  # at most 64 B shared, unproven
-    Config(TILE=4096, num_warps=4),  # at most 64 B shared, unproven
-    Config(TILE=8192, num_warps=2),  # at most 128 B shared, unproven
-    Config(TILE=16384, num_warps=4),  # at most 256 B shared, unproven
-    Config(TILE=32768, num_warps=16),  # at most 512 B shared, unproven
+_BACKWARD_COLUMNS_3 = (
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 32 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 98336 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 147488 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 64 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=2),  # at most 98368 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 147584 B shared, unproven
 )
-#: Whole rows in registers, TILE elements to a program; by architecture class and element size in bytes.
-BACKWARD_BLOCK_CONFIGS = by_class(
-    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2, 4), _BACKWARD_BLOCK_1),
-    (("gfx90a", "gfx942", "gfx950"), (8,), _BACKWARD_BLOCK_1),
-    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _BACKWARD_BLOCK_2),
-    (("gfx90a", "gfx942", "gfx950"), (1, 2, 4), _BACKWARD_BLOCK_3),
+_BACKWARD_COLUMNS_4 = (
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 16 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 49168 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 73744 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 32 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 73792 B shared, unproven
+    Config(TILE=2048, PROGRAMS=2, num_warps=16, num_stages=2),  # at most 49216 B shared, unproven
 )
-
-_BACKWARD_LOOP_1 = (
-    Config(TILE=2048, num_warps=4),  # at most 1024 B shared, unproven
-    Config(TILE=4096, num_warps=4),  # at most 2048 B shared, unproven
-    Config(TILE=8192, num_warps=4),  # at most 4096 B shared, unproven
-    Config(TILE=8192, num_warps=16),  # at most 4096 B shared, unproven
-    Config(TILE=16384, num_warps=8),  # at most 8192 B shared, unproven
-    Config(TILE=32768, num_warps=32),  # at most 16384 B shared, unproven
+_BACKWARD_COLUMNS_5 = (
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 32 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 98336 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 64 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=2),  # at most 98368 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 128 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=16, num_stages=2),  # at most 98432 B shared, unproven
 )
-_BACKWARD_LOOP_2 = (
-    Config(TILE=2048, num_warps=4),  # at most 2048 B shared, unproven
-    Config(TILE=2048, num_warps=8),  # at most 2048 B shared, unproven
-    Config(TILE=8192, num_warps=4),  # at most 8192 B shared, unproven
-    Config(TILE=8192, num_warps=8),  # at most 8192 B shared, unproven
-    Config(TILE=16384, num_warps=8),  # at most 16384 B shared, unproven
-    Config(TILE=32768, num_warps=16),  # at most 32768 B shared, unproven
+_BACKWARD_COLUMNS_6 = (
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 16 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 24592 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 36880 B shared, unproven
+    Config(TILE=2048, PROGRAMS=2, num_warps=8, num_stages=3),  # at most 36896 B shared, unproven
+    Config(TILE=2048, PROGRAMS=4, num_warps=8, num_stages=1),  # at most 32 B shared, unproven
+    Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 73792 B shared, unproven
 )
-_BACKWARD_LOOP_3 = (
-    Config(TILE=2048, num_warps=4),  # at most 8192 B shared, unproven
-    Config(TILE=2048, num_warps=8),  # at most 8192 B shared, unproven
-    Config(TILE=2048, num_warps=16),  # at most 8192 B shared, unproven
-    Config(TILE=8192, num_warps=4),  # at most 32768 B shared, unproven
-    Config(TILE=8192, num_warps=8),  # at most 32768 B shared, unproven
-    Config(TILE=16384, num_warps=16),  # at most 65536 B shared, unproven
+_BACKWARD_COLUMNS_7 = (
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 16 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 24592 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 36880 B shared, unproven
+    Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=1),  # at most 16 B shared, unproven
+    Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=2),  # at most 24592 B shared, unproven
+    Config(TILE=4096, PROGRAMS=4, num_warps=8, num_stages=1),  # at most 32 B shared, unproven
 )
-_BACKWARD_LOOP_4 = (
-    Config(TILE=2048, num_warps=4),  # at most 8192 B shared, unproven
-    Config(TILE=8192, num_warps=4),  # at most 32768 B shared, unproven
-    Config(TILE=8192, num_warps=8),  # at most 32768 B shared, unproven
-    Config(TILE=16384, num_warps=16),  # at most 65536 B shared, unproven
-    Config(TILE=32768, num_warps=8),  # at most 131072 B shared, unproven
-    Config(TILE=32768, num_warps=16),  # at most 131072 B shared, unproven
+_BACKWARD_COLUMNS_8 = (
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 16 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 49168 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 32 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=2),  # at most 49184 B shared, unproven
+    Config(TILE=2048, PROGRAMS=4, num_warps=8, num_stages=1),  # at most 32 B shared, unproven
+    Config(TILE=4096, PROGRAMS=4, num_warps=4, num_stages=1),  # at most 16 B shared, unproven
 )
-_BACKWARD_LOOP_5 = (
-    Config(TILE=2048, num_warps=4),  # at most 8192 B shared, unproven
-    Config(TILE=2048, num_warps=8),  # at most 8192 B shared, unproven
-    Config(TILE=2048, num_warps=16),  # at most 8192 B shared, unproven
-    Config(TILE=4096, num_warps=4),  # at most 16384 B shared, unproven
-    Config(TILE=8192, num_warps=4),  # at most 32768 B shared, unproven
-    Config(TILE=16384, num_warps=16),  # at most 65536 B shared, unproven
+_BACKWARD_COLUMNS_9 = (
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 32 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 64 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 128 B shared, unproven
+    Config(TILE=2048, PROGRAMS=2, num_warps=16, num_stages=1),  # at most 128 B shared, unproven
+    Config(TILE=2048, PROGRAMS=4, num_warps=4, num_stages=1),  # at most 32 B shared, unproven
+    Config(TILE=4096, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 64 B shared, unproven
 )
-#: Sweeps over one row, TILE elements at a time; by architecture class and element size in bytes.
-BACKWARD_LOOP_CONFIGS = by_class(
-    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2), _BACKWARD_LOOP_1),
-    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (4,), _BACKWARD_LOOP_2),
-    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120", "gfx942"), (8,), _BACKWARD_LOOP_3),
-    (("gfx90a", "gfx942", "gfx950"), (1, 2, 4), _BACKWARD_LOOP_4),
-    (("gfx950",), (8,), _BACKWARD_LOOP_4),
-    (("gfx90a",), (8,), _BACKWARD_LOOP_5),
+_BACKWARD_COLUMNS_10 = (
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 16 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 49168 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=2),  # at most 49184 B shared, unproven
+    Config(TILE=2048, PROGRAMS=2, num_warps=8, num_stages=1),  # at most 32 B shared, unproven
+    Config(TILE=2048, PROGRAMS=4, num_warps=8, num_stages=1),  # at most 32 B shared, unproven
+    Config(TILE=4096, PROGRAMS=4, num_warps=4, num_stages=1),  # at most 16 B shared, unproven
+)
+_BACKWARD_COLUMNS_11 = (
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 32 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 64 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 128 B shared, unproven
+    Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=1),  # at most 32 B shared, unproven
+    Config(TILE=2048, PROGRAMS=2, num_warps=16, num_stages=1),  # at most 128 B shared, unproven
+    Config(TILE=2048, PROGRAMS=4, num_warps=4, num_stages=1),  # at most 32 B shared, unproven
+)
+_BACKWARD_COLUMNS_12 = (
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 16 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 24592 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 36880 B shared, unproven
+    Config(TILE=2048, PROGRAMS=4, num_warps=4, num_stages=3),  # at most 36880 B shared, unproven
+    Config(TILE=4096, PROGRAMS=2, num_warps=8, num_stages=3),  # at most 73760 B shared, unproven
+    Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 147520 B shared, unproven
+)
+#: Tiles of TILE elements over rows and columns, in PROGRAMS programs an SM; by architecture class and element size in bytes.
+BACKWARD_COLUMNS_CONFIGS = by_class(
+    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (1,), _BACKWARD_COLUMNS_1),
+    (("sm_80", "sm_90", "sm_100"), (2,), _BACKWARD_COLUMNS_1),
+    (("sm_89", "sm_120"), (2,), _BACKWARD_COLUMNS_2),
+    (("sm_80", "sm_90", "sm_100", "gfx950"), (4,), _BACKWARD_COLUMNS_2),
+    (("sm_120",), (4,), _BACKWARD_COLUMNS_3),
+    (("sm_80", "sm_90", "sm_100", "gfx950"), (8,), _BACKWARD_COLUMNS_3),
+    (("sm_89", "sm_86"), (4,), _BACKWARD_COLUMNS_4),
+    (("sm_89", "sm_86", "sm_120"), (8,), _BACKWARD_COLUMNS_5),
+    (("sm_86",), (2,), _BACKWARD_COLUMNS_6),
+    (("gfx90a", "gfx942", "gfx950"), (1,), _BACKWARD_COLUMNS_7),
+    (("gfx90a", "gfx942"), (2,), _BACKWARD_COLUMNS_7),
+    (("gfx90a",), (4,), _BACKWARD_COLUMNS_8),
+    (("gfx90a",), (8,), _BACKWARD_COLUMNS_9),
+    (("gfx942",), (4,), _BACKWARD_COLUMNS_10),
+    (("gfx942",), (8,), _BACKWARD_COLUMNS_11),
+    (("gfx950",), (2,), _BACKWARD_COLUMNS_12),
 )
 
 
@@ -224,369 +255,186 @@ def _adaln_modulate_tiled(
 
 
 @triton.jit
-def _adaln_modulate_backward_block(
+def _adaln_modulate_backward_columns(
     x_ptr,
     scale_ptr,
     grad_out_ptr,
     grad_x_ptr,
-    grad_scale_ptr,
-    grad_shift_ptr,
-    ROWS,
+    grad_scale_parts_ptr,
+    grad_shift_parts_ptr,
+    B,
+    OUTER_1,
+    S,
     ROWS_1,
     ROWS_2,
-    S,
+    N,
+    scale_outer_0,
+    scale_outer_1,
+    scale_col,
+    grad_out_outer_0,
+    grad_out_outer_1,
     grad_out_row_0,
     grad_out_row_1,
     grad_out_row_2,
     grad_out_col,
+    x_outer_0,
+    x_outer_1,
     x_row_0,
     x_row_1,
     x_row_2,
     x_col,
-    scale_row_0,
-    scale_row_1,
-    scale_row_2,
+    grad_x_outer_0,
+    grad_x_outer_1,
     grad_x_row_0,
     grad_x_row_1,
     grad_x_row_2,
     grad_x_col,
-    grad_scale_row_0,
-    grad_scale_row_1,
-    grad_scale_row_2,
-    grad_shift_row_0,
-    grad_shift_row_1,
-    grad_shift_row_2,
+    PROGRAMS,
     BLOCK_M: tl.constexpr,
     BLOCK_N: tl.constexpr,
     EVEN_M: tl.constexpr,
     EVEN_N: tl.constexpr,
+    STAGES: tl.constexpr,
     NEEDS_GRAD_X: tl.constexpr,
     NEEDS_GRAD_SCALE: tl.constexpr,
     NEEDS_GRAD_SHIFT: tl.constexpr,
     INT: tl.constexpr,
     FLOAT: tl.constexpr,
 ):
-    """A program holds BLOCK_M whole rows in registers."""
-    rows = tl.program_id(0).to(INT) * BLOCK_M + tl.arange(0, BLOCK_M)[:, None]
-    cols = tl.arange(0, BLOCK_N)[None, :].to(INT)
-    in_cols = below(cols, S, EVEN_N)
-    in_rows = below(rows, ROWS, EVEN_M)
-    row_2 = rows % ROWS_2
-    row_1 = rows // ROWS_2 % ROWS_1
-    row_0 = rows // ROWS_2 // ROWS_1
-    grad_out_rows = (
-        grad_out_ptr + row_0 * grad_out_row_0 + row_1 * grad_out_row_1 + row_2 * grad_out_row_2
-    )
-    x_rows = x_ptr + row_0 * x_row_0 + row_1 * x_row_1 + row_2 * x_row_2
-    scale_rows = scale_ptr + row_0 * scale_row_0 + row_1 * scale_row_1 + row_2 * scale_row_2
-    grad_x_rows = grad_x_ptr + row_0 * grad_x_row_0 + row_1 * grad_x_row_1 + row_2 * grad_x_row_2
-    grad_scale_rows = (
-        grad_scale_ptr
-        + row_0 * grad_scale_row_0
-        + row_1 * grad_scale_row_1
-        + row_2 * grad_scale_row_2
-    )
-    grad_shift_rows = (
-        grad_shift_ptr
-        + row_0 * grad_shift_row_0
-        + row_1 * grad_shift_row_1
-        + row_2 * grad_shift_row_2
+    """A program goes over tiles of BLOCK_M rows by BLOCK_N columns, and carries their sums along."""
+    blocks = tl.cdiv(N, BLOCK_N)
+    block = tl.program_id(0) % blocks
+    program = tl.program_id(0) // blocks % PROGRAMS
+    outer = (tl.program_id(0) // blocks // PROGRAMS).to(INT) + tl.zeros((1, 1), INT)
+    outer_1 = outer % OUTER_1
+    outer_0 = outer // OUTER_1
+    part = outer * PROGRAMS + program
+    cols = block * BLOCK_N + tl.arange(0, BLOCK_N)[None, :].to(INT)
+    in_cols = below(cols, N, EVEN_N)
+    scale_outer = scale_ptr + outer_0 * scale_outer_0 + outer_1 * scale_outer_1
+    grad_out_outer = grad_out_ptr + outer_0 * grad_out_outer_0 + outer_1 * grad_out_outer_1
+    x_outer = x_ptr + outer_0 * x_outer_0 + outer_1 * x_outer_1
+    grad_x_outer = grad_x_ptr + outer_0 * grad_x_outer_0 + outer_1 * grad_x_outer_1
+
+    scale = tl.load(
+        scale_outer + cols * scale_col, mask=in_cols, other=0.0, eviction_policy="evict_last"
     )
 
-    grad_out = tl.load(
-        grad_out_rows + cols * grad_out_col,
-        mask=in_rows & in_cols,
-        other=0.0,
-        eviction_policy="evict_last",
-    ).to(FLOAT)
-    x = tl.load(
-        x_rows + cols * x_col, mask=in_rows & in_cols, other=0.0, eviction_policy="evict_last"
-    ).to(FLOAT)
-    scale = tl.load(scale_rows, mask=in_rows, other=0.0, eviction_policy="evict_last")
-    grad_x = grad_out * (1.0 + scale.to(FLOAT))
-    grad_scale = tl.sum(grad_out * x, axis=1, keep_dims=True)
-    grad_shift = tl.sum(grad_out, axis=1, keep_dims=True)
-    if NEEDS_GRAD_X:
-        tl.store(
-            grad_x_rows + cols * grad_x_col,
-            narrow(grad_x, grad_x_ptr.dtype.element_ty),
-            mask=in_rows & in_cols,
+    grad_scale = tl.full((BLOCK_M, BLOCK_N), 0.0, FLOAT)
+    grad_shift = tl.full((BLOCK_M, BLOCK_N), 0.0, FLOAT)
+    for tile in tl.range(program, tl.cdiv(S, BLOCK_M), PROGRAMS, num_stages=STAGES):
+        rows = tile * BLOCK_M + tl.arange(0, BLOCK_M)[:, None].to(INT)
+        in_rows = below(rows, S, EVEN_M)
+        row_2 = rows % ROWS_2
+        row_1 = rows // ROWS_2 % ROWS_1
+        row_0 = rows // ROWS_2 // ROWS_1
+        grad_out_rows = (
+            grad_out_outer
+            + row_0 * grad_out_row_0
+            + row_1 * grad_out_row_1
+            + row_2 * grad_out_row_2
         )
-    if NEEDS_GRAD_SCALE:
-        tl.store(grad_scale_rows, narrow(grad_scale, grad_scale_ptr.dtype.element_ty), mask=in_rows)
-    if NEEDS_GRAD_SHIFT:
-        tl.store(grad_shift_rows, narrow(grad_shift, grad_shift_ptr.dtype.element_ty), mask=in_rows)
-
-
-@triton.jit
-def _adaln_modulate_backward_loop(
-    x_ptr,
-    scale_ptr,
-    grad_out_ptr,
-    grad_x_ptr,
-    grad_scale_ptr,
-    grad_shift_ptr,
-    ROWS,
-    ROWS_1,
-    ROWS_2,
-    S,
-    grad_out_row_0,
-    grad_out_row_1,
-    grad_out_row_2,
-    grad_out_col,
-    x_row_0,
-    x_row_1,
-    x_row_2,
-    x_col,
-    scale_row_0,
-    scale_row_1,
-    scale_row_2,
-    grad_x_row_0,
-    grad_x_row_1,
-    grad_x_row_2,
-    grad_x_col,
-    grad_scale_row_0,
-    grad_scale_row_1,
-    grad_scale_row_2,
-    grad_shift_row_0,
-    grad_shift_row_1,
-    grad_shift_row_2,
-    LANES: tl.constexpr,
-    VECTOR: tl.constexpr,
-    EVEN: tl.constexpr,
-    NEEDS_GRAD_X: tl.constexpr,
-    NEEDS_GRAD_SCALE: tl.constexpr,
-    NEEDS_GRAD_SHIFT: tl.constexpr,
-    INT: tl.constexpr,
-    FLOAT: tl.constexpr,
-):
-    """A program goes over one row twice, block by block."""
-    rows = tl.program_id(0).to(INT) + tl.arange(0, 1)[:, None]
-    lane = (tl.arange(0, LANES)[:, None] * VECTOR + tl.arange(0, VECTOR)[None, :]).to(INT)
-    row_2 = rows % ROWS_2
-    row_1 = rows // ROWS_2 % ROWS_1
-    row_0 = rows // ROWS_2 // ROWS_1
-    grad_out_rows = (
-        grad_out_ptr + row_0 * grad_out_row_0 + row_1 * grad_out_row_1 + row_2 * grad_out_row_2
-    )
-    x_rows = x_ptr + row_0 * x_row_0 + row_1 * x_row_1 + row_2 * x_row_2
-    scale_rows = scale_ptr + row_0 * scale_row_0 + row_1 * scale_row_1 + row_2 * scale_row_2
-    grad_x_rows = grad_x_ptr + row_0 * grad_x_row_0 + row_1 * grad_x_row_1 + row_2 * grad_x_row_2
-    grad_scale_rows = (
-        grad_scale_ptr
-        + row_0 * grad_scale_row_0
-        + row_1 * grad_scale_row_1
-        + row_2 * grad_scale_row_2
-    )
-    grad_shift_rows = (
-        grad_shift_ptr
-        + row_0 * grad_shift_row_0
-        + row_1 * grad_shift_row_1
-        + row_2 * grad_shift_row_2
-    )
-
-    total = tl.full((LANES, 1), 0.0, FLOAT)
-    total_2 = tl.full((LANES, 1), 0.0, FLOAT)
-    for start in range(0, S, LANES * VECTOR):
-        cols = start + lane
-        in_cols = below(cols, S, EVEN)
+        x_rows = x_outer + row_0 * x_row_0 + row_1 * x_row_1 + row_2 * x_row_2
+        grad_x_rows = (
+            grad_x_outer + row_0 * grad_x_row_0 + row_1 * grad_x_row_1 + row_2 * grad_x_row_2
+        )
 
         grad_out = tl.load(
             grad_out_rows + cols * grad_out_col,
-            mask=in_cols,
+            mask=in_rows & in_cols,
             other=0.0,
             eviction_policy="evict_last",
         ).to(FLOAT)
         x = tl.load(
-            x_rows + cols * x_col, mask=in_cols, other=0.0, eviction_policy="evict_last"
+            x_rows + cols * x_col, mask=in_rows & in_cols, other=0.0, eviction_policy="evict_last"
         ).to(FLOAT)
-        total = total + tl.sum(grad_out * x, axis=1, keep_dims=True)
-        total_2 = total_2 + tl.sum(grad_out, axis=1, keep_dims=True)
-
-    grad_scale = tl.sum(total, axis=0, keep_dims=True)
-    grad_shift = tl.sum(total_2, axis=0, keep_dims=True)
-
-    scale = tl.load(scale_rows).to(FLOAT)
-    # return x * (1.0 + scale) + shift
-    value = 1.0 + scale
-
-    for start in range(0, S, LANES * VECTOR):
-        cols = start + lane
-        in_cols = below(cols, S, EVEN)
-
-        grad_out = tl.load(
-            grad_out_rows + cols * grad_out_col,
-            mask=in_cols,
-            other=0.0,
-            eviction_policy="evict_first",
-        ).to(FLOAT)
-        grad_x = grad_out * value
+        grad_x = grad_out * (1.0 + scale.to(FLOAT))
         if NEEDS_GRAD_X:
             tl.store(
                 grad_x_rows + cols * grad_x_col,
                 narrow(grad_x, grad_x_ptr.dtype.element_ty),
-                mask=in_cols,
-                cache_modifier=".cs",
+                mask=in_rows & in_cols,
             )
+        if NEEDS_GRAD_SCALE:
+            grad_scale = grad_scale + tl.where(in_rows, grad_out * x, 0.0)
+        if NEEDS_GRAD_SHIFT:
+            grad_shift = grad_shift + tl.where(in_rows, grad_out, 0.0)
 
     if NEEDS_GRAD_SCALE:
-        tl.store(grad_scale_rows, narrow(grad_scale, grad_scale_ptr.dtype.element_ty))
+        tl.store(
+            grad_scale_parts_ptr + part * N + cols,
+            tl.sum(grad_scale, axis=0, keep_dims=True),
+            mask=in_cols,
+        )
     if NEEDS_GRAD_SHIFT:
-        tl.store(grad_shift_rows, narrow(grad_shift, grad_shift_ptr.dtype.element_ty))
+        tl.store(
+            grad_shift_parts_ptr + part * N + cols,
+            tl.sum(grad_shift, axis=0, keep_dims=True),
+            mask=in_cols,
+        )
 
 
 @triton.jit
-def _adaln_modulate_backward_partial(
-    x_ptr,
-    grad_out_ptr,
-    partial_total_ptr,
-    partial_total_2_ptr,
-    ROWS,
-    ROWS_1,
-    ROWS_2,
-    S,
-    grad_out_row_0,
-    grad_out_row_1,
-    grad_out_row_2,
-    grad_out_col,
-    x_row_0,
-    x_row_1,
-    x_row_2,
-    x_col,
-    LANES: tl.constexpr,
-    VECTOR: tl.constexpr,
-    EVEN: tl.constexpr,
-    SPLITS: tl.constexpr,
-    CHUNK: tl.constexpr,
-    INT: tl.constexpr,
-    FLOAT: tl.constexpr,
-):
-    """A program reduces one chunk of a row to its partial states."""
-    split = (tl.program_id(0) % SPLITS).to(INT)
-    rows = (tl.program_id(0) // SPLITS).to(INT) + tl.arange(0, 1)[:, None]
-    stop = tl.minimum((split + 1) * CHUNK, S)
-    lane = (tl.arange(0, LANES)[:, None] * VECTOR + tl.arange(0, VECTOR)[None, :]).to(INT)
-    row_2 = rows % ROWS_2
-    row_1 = rows // ROWS_2 % ROWS_1
-    row_0 = rows // ROWS_2 // ROWS_1
-    grad_out_rows = (
-        grad_out_ptr + row_0 * grad_out_row_0 + row_1 * grad_out_row_1 + row_2 * grad_out_row_2
-    )
-    x_rows = x_ptr + row_0 * x_row_0 + row_1 * x_row_1 + row_2 * x_row_2
-
-    total = tl.full((LANES, 1), 0.0, FLOAT)
-    total_2 = tl.full((LANES, 1), 0.0, FLOAT)
-    for start in range(split * CHUNK, stop, LANES * VECTOR):
-        cols = start + lane
-        in_cols = below(cols, stop, EVEN)
-
-        grad_out = tl.load(grad_out_rows + cols * grad_out_col, mask=in_cols, other=0.0).to(FLOAT)
-        x = tl.load(x_rows + cols * x_col, mask=in_cols, other=0.0).to(FLOAT)
-        total = total + tl.sum(grad_out * x, axis=1, keep_dims=True)
-        total_2 = total_2 + tl.sum(grad_out, axis=1, keep_dims=True)
-
-    grad_scale = tl.sum(total, axis=0, keep_dims=True)
-    grad_shift = tl.sum(total_2, axis=0, keep_dims=True)
-    tl.store(partial_total_ptr + rows * SPLITS + split, grad_scale)
-    tl.store(partial_total_2_ptr + rows * SPLITS + split, grad_shift)
-
-
-@triton.jit
-def _adaln_modulate_backward_finish(
-    partial_total_ptr,
-    partial_total_2_ptr,
-    scale_ptr,
-    grad_out_ptr,
-    grad_x_ptr,
+def _adaln_modulate_backward_join(
+    grad_scale_parts_ptr,
+    grad_shift_parts_ptr,
     grad_scale_ptr,
     grad_shift_ptr,
-    ROWS,
-    ROWS_1,
-    ROWS_2,
-    S,
-    scale_row_0,
-    scale_row_1,
-    scale_row_2,
-    grad_out_row_0,
-    grad_out_row_1,
-    grad_out_row_2,
-    grad_out_col,
-    grad_x_row_0,
-    grad_x_row_1,
-    grad_x_row_2,
-    grad_x_col,
-    grad_scale_row_0,
-    grad_scale_row_1,
-    grad_scale_row_2,
-    grad_shift_row_0,
-    grad_shift_row_1,
-    grad_shift_row_2,
-    LANES: tl.constexpr,
-    VECTOR: tl.constexpr,
-    EVEN: tl.constexpr,
-    SPLITS: tl.constexpr,
-    CHUNK: tl.constexpr,
+    B,
+    OUTER_1,
+    N,
+    grad_scale_outer_0,
+    grad_scale_outer_1,
+    grad_scale_col,
+    grad_shift_outer_0,
+    grad_shift_outer_1,
+    grad_shift_col,
+    PARTS,
     BLOCK_S: tl.constexpr,
-    NEEDS_GRAD_X: tl.constexpr,
+    BLOCK_N: tl.constexpr,
     NEEDS_GRAD_SCALE: tl.constexpr,
     NEEDS_GRAD_SHIFT: tl.constexpr,
     INT: tl.constexpr,
     FLOAT: tl.constexpr,
 ):
-    """A program joins the partial states of a row, then goes over one chunk of it."""
-    split = (tl.program_id(0) % SPLITS).to(INT)
-    rows = (tl.program_id(0) // SPLITS).to(INT) + tl.arange(0, 1)[:, None]
-    stop = tl.minimum((split + 1) * CHUNK, S)
-    leads = rows * 0 + split == 0
-    lane = (tl.arange(0, LANES)[:, None] * VECTOR + tl.arange(0, VECTOR)[None, :]).to(INT)
-    row_2 = rows % ROWS_2
-    row_1 = rows // ROWS_2 % ROWS_1
-    row_0 = rows // ROWS_2 // ROWS_1
-    scale_rows = scale_ptr + row_0 * scale_row_0 + row_1 * scale_row_1 + row_2 * scale_row_2
-    grad_out_rows = (
-        grad_out_ptr + row_0 * grad_out_row_0 + row_1 * grad_out_row_1 + row_2 * grad_out_row_2
-    )
-    grad_x_rows = grad_x_ptr + row_0 * grad_x_row_0 + row_1 * grad_x_row_1 + row_2 * grad_x_row_2
-    grad_scale_rows = (
-        grad_scale_ptr
-        + row_0 * grad_scale_row_0
-        + row_1 * grad_scale_row_1
-        + row_2 * grad_scale_row_2
-    )
-    grad_shift_rows = (
-        grad_shift_ptr
-        + row_0 * grad_shift_row_0
-        + row_1 * grad_shift_row_1
-        + row_2 * grad_shift_row_2
-    )
+    """A program adds up the partial sums of BLOCK_N columns."""
+    blocks = tl.cdiv(N, BLOCK_N)
+    cols = tl.program_id(0) % blocks * BLOCK_N + tl.arange(0, BLOCK_N)[None, :].to(INT)
+    in_cols = cols < N
+    outer = (tl.program_id(0) // blocks).to(INT) + tl.zeros((1, 1), INT)
+    outer_1 = outer % OUTER_1
+    outer_0 = outer // OUTER_1
+    grad_scale_outer = grad_scale_ptr + outer_0 * grad_scale_outer_0 + outer_1 * grad_scale_outer_1
+    grad_shift_outer = grad_shift_ptr + outer_0 * grad_shift_outer_0 + outer_1 * grad_shift_outer_1
 
-    splits = tl.arange(0, BLOCK_S)[:, None]
-    total = tl.load(partial_total_ptr + rows * SPLITS + splits, mask=splits < SPLITS, other=0.0)
-    total_2 = tl.load(partial_total_2_ptr + rows * SPLITS + splits, mask=splits < SPLITS, other=0.0)
-    grad_scale = tl.sum(total, axis=0, keep_dims=True)
-    grad_shift = tl.sum(total_2, axis=0, keep_dims=True)
-    scale = tl.load(scale_rows).to(FLOAT)
-    # return x * (1.0 + scale) + shift
-    value = 1.0 + scale
-
-    for start in range(split * CHUNK, stop, LANES * VECTOR):
-        cols = start + lane
-        in_cols = below(cols, stop, EVEN)
-
-        grad_out = tl.load(grad_out_rows + cols * grad_out_col, mask=in_cols, other=0.0).to(FLOAT)
-        grad_x = grad_out * value
-        if NEEDS_GRAD_X:
-            tl.store(
-                grad_x_rows + cols * grad_x_col,
-                narrow(grad_x, grad_x_ptr.dtype.element_ty),
-                mask=in_cols,
-                cache_modifier=".cs",
-            )
-
+    grad_scale = tl.full((BLOCK_S, BLOCK_N), 0.0, FLOAT)
+    grad_shift = tl.full((BLOCK_S, BLOCK_N), 0.0, FLOAT)
+    for start in range(0, PARTS, BLOCK_S):
+        parts = start + tl.arange(0, BLOCK_S)[:, None].to(INT)
+        grad_scale += tl.load(
+            grad_scale_parts_ptr + (outer * PARTS + parts) * N + cols,
+            mask=(parts < PARTS) & in_cols,
+            other=0,
+        )
+        grad_shift += tl.load(
+            grad_shift_parts_ptr + (outer * PARTS + parts) * N + cols,
+            mask=(parts < PARTS) & in_cols,
+            other=0,
+        )
+    grad_scale = tl.sum(grad_scale, axis=0, keep_dims=True)
+    grad_shift = tl.sum(grad_shift, axis=0, keep_dims=True)
     if NEEDS_GRAD_SCALE:
-        tl.store(grad_scale_rows, narrow(grad_scale, grad_scale_ptr.dtype.element_ty), mask=leads)
+        tl.store(
+            grad_scale_outer + cols * grad_scale_col,
+            narrow(grad_scale, grad_scale_ptr.dtype.element_ty),
+            mask=in_cols,
+        )
     if NEEDS_GRAD_SHIFT:
-        tl.store(grad_shift_rows, narrow(grad_shift, grad_shift_ptr.dtype.element_ty), mask=leads)
+        tl.store(
+            grad_shift_outer + cols * grad_shift_col,
+            narrow(grad_shift, grad_shift_ptr.dtype.element_ty),
+            mask=in_cols,
+        )
 
 
 def _plan(call: Call) -> Launch:
@@ -641,171 +489,87 @@ def _plan(call: Call) -> Launch:
 
 def _plan_backward(call: Call) -> Launch:
     """Kernel, config and grid for one set of shapes, strides and dtypes."""
-    rows = call.axes(("B", "N"), limit=3, spare_last=True)
-    cols = call.axes(("S",), limit=1)
+    rows = call.axes(("S",), limit=3, spare_last=True)
+    outer = call.axes(("B",), limit=2, spare_last=True)
+    cols = call.axes(("N",), limit=1)
     columns = cols.total
-    width = next_power_of_2(columns)
 
-    def block_time(config: Config) -> float:
-        work = Work(reads=2, writes=1, flops=4, joins=2, held=2, held_wide=3)
-        return block_cost(config, call.target, work, call.element_size, rows.total, width)
-
-    block = least(call, BACKWARD_BLOCK_CONFIGS, block_time)
-
-    def loop_time(config: Config) -> float:
-        work = Work(
-            reads=2, writes=1, flops=4.5, rereads=1, joins=2, passes=2, held=0.75, held_wide=1.5
-        )
-        return loop_cost(config, call.target, work, call.element_size, rows.total, columns)
-
-    loop = least(call, BACKWARD_LOOP_CONFIGS, loop_time)
-
-    def split_time(config: Config) -> float:
-        work = Work(
-            reads=2, writes=1, flops=4.5, rereads=1, joins=2, passes=2, held=0.75, held_wide=1.5
-        )
-        return split_cost(config, call.target, work, call.element_size, rows.total, columns)
-
-    split = least(call, BACKWARD_LOOP_CONFIGS, split_time)
-
-    if call.takes("split", split < min(block, loop)):
-        config = call.choose(BACKWARD_LOOP_CONFIGS, split_time)
-        splits, chunk = split_row(call.target, rows.total, columns, config["TILE"])
-        vector = max(1, 16 // call.element_size)
-        even = columns > 0 and columns % config["TILE"] == 0
-        return Launch(
-            Step(
-                _adaln_modulate_backward_partial,
-                grid=(rows.total * splits,),
-                tensors=("x", "grad_out", "partial_total", "partial_total_2"),
-                integers=(
-                    rows.total,
-                    *rows.sizes[1:],
-                    cols.total,
-                    *rows.strides("grad_out"),
-                    cols.strides("grad_out")[0],
-                    *rows.strides("x"),
-                    cols.strides("x")[0],
-                ),
-                constants={
-                    "LANES": config["TILE"] // vector,
-                    "VECTOR": vector,
-                    "EVEN": even,
-                    "SPLITS": splits,
-                    "CHUNK": chunk,
-                },
-                config=config,
-            ),
-            Step(
-                _adaln_modulate_backward_finish,
-                grid=(rows.total * splits,),
-                tensors=(
-                    "partial_total",
-                    "partial_total_2",
-                    "scale",
-                    "grad_out",
-                    "grad_x",
-                    "grad_scale",
-                    "grad_shift",
-                ),
-                integers=(
-                    rows.total,
-                    *rows.sizes[1:],
-                    cols.total,
-                    *rows.strides("scale"),
-                    *rows.strides("grad_out"),
-                    cols.strides("grad_out")[0],
-                    *rows.strides("grad_x"),
-                    cols.strides("grad_x")[0],
-                    *rows.strides("grad_scale"),
-                    *rows.strides("grad_shift"),
-                ),
-                constants={
-                    "LANES": config["TILE"] // vector,
-                    "VECTOR": vector,
-                    "EVEN": even,
-                    "SPLITS": splits,
-                    "CHUNK": chunk,
-                    "BLOCK_S": next_power_of_2(splits),
-                    "NEEDS_GRAD_X": call.needs("grad_x"),
-                    "NEEDS_GRAD_SCALE": call.needs("grad_scale"),
-                    "NEEDS_GRAD_SHIFT": call.needs("grad_shift"),
-                },
-                config=config,
-            ),
-            workspaces={
-                "partial_total": ((rows.total, splits), call.float),
-                "partial_total_2": ((rows.total, splits), call.float),
-            },
+    def columns_time(config: Config) -> float:
+        work = Work(reads=3, writes=1, flops=5, held=4.5, held_wide=6)
+        return columns_cost(
+            config, call.target, work, call.element_size, rows.total, columns, outer.total
         )
 
-    if call.takes("block", block <= loop):
-        config = call.choose(BACKWARD_BLOCK_CONFIGS, block_time)
-        block_m = max(1, min(config["TILE"] // width, next_power_of_2(rows.total)))
-        return Launch(
-            Step(
-                _adaln_modulate_backward_block,
-                grid=(cdiv(rows.total, block_m),),
-                tensors=("x", "scale", "grad_out", "grad_x", "grad_scale", "grad_shift"),
-                integers=(
-                    rows.total,
-                    *rows.sizes[1:],
-                    cols.total,
-                    *rows.strides("grad_out"),
-                    cols.strides("grad_out")[0],
-                    *rows.strides("x"),
-                    cols.strides("x")[0],
-                    *rows.strides("scale"),
-                    *rows.strides("grad_x"),
-                    cols.strides("grad_x")[0],
-                    *rows.strides("grad_scale"),
-                    *rows.strides("grad_shift"),
-                ),
-                constants={
-                    "BLOCK_M": block_m,
-                    "BLOCK_N": width,
-                    "EVEN_M": rows.total % block_m == 0,
-                    "EVEN_N": columns == width,
-                    "NEEDS_GRAD_X": call.needs("grad_x"),
-                    "NEEDS_GRAD_SCALE": call.needs("grad_scale"),
-                    "NEEDS_GRAD_SHIFT": call.needs("grad_shift"),
-                },
-                config=config,
-            )
-        )
-
-    config = call.choose(BACKWARD_LOOP_CONFIGS, loop_time)
-    vector = max(1, 16 // call.element_size)
-    even = columns > 0 and columns % config["TILE"] == 0
+    config = call.choose(BACKWARD_COLUMNS_CONFIGS, columns_time)
+    block_m, block_n = tile_shape(
+        rows.crossed(), rows.total, columns, config["TILE"], call.element_size
+    )
+    blocks = cdiv(columns, block_n)
+    programs = programs_of(config, call.target, cdiv(rows.total, block_m), outer.total * blocks)
     return Launch(
         Step(
-            _adaln_modulate_backward_loop,
-            grid=(rows.total,),
-            tensors=("x", "scale", "grad_out", "grad_x", "grad_scale", "grad_shift"),
+            _adaln_modulate_backward_columns,
+            grid=(outer.total * programs * blocks,),
+            tensors=("x", "scale", "grad_out", "grad_x", "grad_scale_parts", "grad_shift_parts"),
             integers=(
+                outer.total,
+                outer.sizes[1],
                 rows.total,
                 *rows.sizes[1:],
                 cols.total,
+                *outer.strides("scale"),
+                cols.strides("scale")[0],
+                *outer.strides("grad_out"),
                 *rows.strides("grad_out"),
                 cols.strides("grad_out")[0],
+                *outer.strides("x"),
                 *rows.strides("x"),
                 cols.strides("x")[0],
-                *rows.strides("scale"),
+                *outer.strides("grad_x"),
                 *rows.strides("grad_x"),
                 cols.strides("grad_x")[0],
-                *rows.strides("grad_scale"),
-                *rows.strides("grad_shift"),
+                programs,
             ),
             constants={
-                "LANES": config["TILE"] // vector,
-                "VECTOR": vector,
-                "EVEN": even,
+                "BLOCK_M": block_m,
+                "BLOCK_N": block_n,
+                "EVEN_M": rows.total % block_m == 0,
+                "EVEN_N": columns % block_n == 0,
+                "STAGES": config["num_stages"],
                 "NEEDS_GRAD_X": call.needs("grad_x"),
                 "NEEDS_GRAD_SCALE": call.needs("grad_scale"),
                 "NEEDS_GRAD_SHIFT": call.needs("grad_shift"),
             },
             config=config,
+        ),
+        Step(
+            _adaln_modulate_backward_join,
+            grid=(outer.total * cdiv(columns, join_tile(config, programs, columns)[1]),),
+            tensors=("grad_scale_parts", "grad_shift_parts", "grad_scale", "grad_shift"),
+            integers=(
+                outer.total,
+                outer.sizes[1],
+                cols.total,
+                *outer.strides("grad_scale"),
+                cols.strides("grad_scale")[0],
+                *outer.strides("grad_shift"),
+                cols.strides("grad_shift")[0],
+                programs,
+            ),
+            constants={
+                "BLOCK_S": join_tile(config, programs, columns)[0],
+                "BLOCK_N": join_tile(config, programs, columns)[1],
+                "NEEDS_GRAD_SCALE": call.needs("grad_scale"),
+                "NEEDS_GRAD_SHIFT": call.needs("grad_shift"),
+            },
+            config=config,
         )
+        if call.needs("grad_scale", "grad_shift")
+        else None,
+        workspaces={
+            "grad_scale_parts": ((outer.total, programs, columns), call.float),
+            "grad_shift_parts": ((outer.total, programs, columns), call.float),
+        },
     )
 
 

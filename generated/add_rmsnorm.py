@@ -2,13 +2,13 @@
 
 y normalises the unrounded sum; h is that sum as it is stored, rounded.
 
-Built by tilegen 0.1.0 from specs/add_rmsnorm.py (spec 76e34d14, templates c2fd5bca).
+Built by tilegen 0.1.0 from specs/add_rmsnorm.py (spec 76e34d14, templates 6c84c300).
 Rebuild with `tilegen build`; edits are overwritten.
 
-Traffic: 4*M*N*e + 4*M + N*e bytes (e: bytes of an element)
+Traffic: 4*M*N*e + N*e bytes (e: bytes of an element)
 Work: 5*M*N + 3*M flops, 2*M of them exponentials, roots and quotients
 Bound: memory on every target
-Eager PyTorch: 7 kernels, 2.7 times the bytes
+Eager PyTorch: 7 kernels, 2.8 times the bytes
 """
 
 import torch
@@ -31,14 +31,20 @@ from ._runtime import (
     block_cost,
     by_class,
     cdiv,
+    columns_cost,
+    fits,
     in_stages,
+    join_tile,
     least,
     loop_cost,
     narrow,
     next_power_of_2,
+    programs_of,
     scalar,
     split_cost,
     split_row,
+    sums_cost,
+    tile_shape,
     widen,
 )
 
@@ -229,6 +235,373 @@ BACKWARD_LOOP_CONFIGS = by_class(
     (("gfx90a", "gfx942", "gfx950"), (1,), _BACKWARD_LOOP_4),
     (("gfx90a", "gfx942", "gfx950"), (2, 4), _BACKWARD_LOOP_5),
     (("gfx90a", "gfx942", "gfx950"), (8,), _BACKWARD_LOOP_6),
+)
+
+_BACKWARD_SUMS_1 = (
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 16 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 24592 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 36880 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 32 B shared, unproven
+    Config(TILE=2048, PROGRAMS=2, num_warps=8, num_stages=3),  # at most 36896 B shared, unproven
+    Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 147520 B shared, unproven
+)
+_BACKWARD_SUMS_2 = (
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 16 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 49168 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 73744 B shared, unproven
+    Config(TILE=2048, PROGRAMS=2, num_warps=8, num_stages=3),  # at most 73760 B shared, unproven
+    Config(TILE=4096, PROGRAMS=1, num_warps=32, num_stages=3),  # at most 147584 B shared, unproven
+    Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 64 B shared, unproven
+)
+_BACKWARD_SUMS_3 = (
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 32 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 98336 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 147488 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 64 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 147584 B shared, unproven
+    Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 128 B shared, unproven
+)
+_BACKWARD_SUMS_4 = (
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 16 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 49168 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 73744 B shared, unproven
+    Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=3),  # at most 73744 B shared, unproven
+    Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 147520 B shared, unproven
+    Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=2),  # at most 196672 B shared, unproven
+)
+_BACKWARD_SUMS_5 = (
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 32 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 98336 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 147488 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 64 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 147520 B shared, unproven
+    Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=2),  # at most 196736 B shared, unproven
+)
+_BACKWARD_SUMS_6 = (
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 16 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 49168 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 73760 B shared, unproven
+    Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=2),  # at most 49168 B shared, unproven
+    Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=2),  # at most 98368 B shared, unproven
+    Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 64 B shared, unproven
+)
+_BACKWARD_SUMS_7 = (
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 32 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 98336 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 64 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=2),  # at most 98368 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 128 B shared, unproven
+    Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 128 B shared, unproven
+)
+_BACKWARD_SUMS_8 = (
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 16 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 24592 B shared, unproven
+    Config(TILE=2048, PROGRAMS=2, num_warps=8, num_stages=3),  # at most 36896 B shared, unproven
+    Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 73792 B shared, unproven
+    Config(TILE=4096, PROGRAMS=2, num_warps=8, num_stages=2),  # at most 49184 B shared, unproven
+    Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=2),  # at most 98368 B shared, unproven
+)
+_BACKWARD_SUMS_9 = (
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 16 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 49168 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 73744 B shared, unproven
+    Config(TILE=2048, PROGRAMS=2, num_warps=8, num_stages=2),  # at most 49184 B shared, unproven
+    Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=2),  # at most 98368 B shared, unproven
+    Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 64 B shared, unproven
+)
+_BACKWARD_SUMS_10 = (
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 16 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 24592 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 36896 B shared, unproven
+    Config(TILE=2048, PROGRAMS=2, num_warps=8, num_stages=3),  # at most 36896 B shared, unproven
+    Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 73792 B shared, unproven
+    Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=2),  # at most 98368 B shared, unproven
+)
+_BACKWARD_SUMS_11 = (
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 16 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 49168 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 73744 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 73760 B shared, unproven
+    Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=2),  # at most 98368 B shared, unproven
+    Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 64 B shared, unproven
+)
+_BACKWARD_SUMS_12 = (
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 16 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 12304 B shared, unproven
+    Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=3),  # at most 18448 B shared, unproven
+    Config(TILE=4096, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 36896 B shared, unproven
+    Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=2),  # at most 49216 B shared, unproven
+    Config(TILE=16384, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 64 B shared, unproven
+)
+_BACKWARD_SUMS_13 = (
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 16 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 49168 B shared, unproven
+    Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=2),  # at most 49168 B shared, unproven
+    Config(TILE=4096, PROGRAMS=1, num_warps=8, num_stages=2),  # at most 98336 B shared, unproven
+    Config(TILE=8192, PROGRAMS=2, num_warps=8, num_stages=1),  # at most 32 B shared, unproven
+    Config(TILE=16384, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 64 B shared, unproven
+)
+_BACKWARD_SUMS_14 = (
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 16 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 49168 B shared, unproven
+    Config(TILE=2048, PROGRAMS=4, num_warps=8, num_stages=1),  # at most 32 B shared, unproven
+    Config(TILE=4096, PROGRAMS=4, num_warps=4, num_stages=1),  # at most 16 B shared, unproven
+    Config(TILE=8192, PROGRAMS=2, num_warps=8, num_stages=1),  # at most 32 B shared, unproven
+    Config(TILE=16384, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 64 B shared, unproven
+)
+_BACKWARD_SUMS_15 = (
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 32 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 64 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 128 B shared, unproven
+    Config(TILE=2048, PROGRAMS=4, num_warps=4, num_stages=1),  # at most 32 B shared, unproven
+    Config(TILE=4096, PROGRAMS=2, num_warps=8, num_stages=1),  # at most 64 B shared, unproven
+    Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 128 B shared, unproven
+)
+_BACKWARD_SUMS_16 = (
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 16 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 12304 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 18448 B shared, unproven
+    Config(TILE=4096, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 36896 B shared, unproven
+    Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=2),  # at most 49216 B shared, unproven
+    Config(TILE=16384, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 64 B shared, unproven
+)
+_BACKWARD_SUMS_17 = (
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 16 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 36880 B shared, unproven
+    Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=2),  # at most 24592 B shared, unproven
+    Config(TILE=4096, PROGRAMS=1, num_warps=8, num_stages=2),  # at most 49184 B shared, unproven
+    Config(TILE=8192, PROGRAMS=2, num_warps=8, num_stages=1),  # at most 32 B shared, unproven
+    Config(TILE=16384, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 64 B shared, unproven
+)
+_BACKWARD_SUMS_18 = (
+    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=2),  # at most 49184 B shared, unproven
+    Config(TILE=2048, PROGRAMS=4, num_warps=8, num_stages=1),  # at most 32 B shared, unproven
+    Config(TILE=4096, PROGRAMS=2, num_warps=8, num_stages=1),  # at most 32 B shared, unproven
+    Config(TILE=4096, PROGRAMS=2, num_warps=16, num_stages=1),  # at most 64 B shared, unproven
+    Config(TILE=8192, PROGRAMS=2, num_warps=8, num_stages=1),  # at most 32 B shared, unproven
+    Config(TILE=16384, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 64 B shared, unproven
+)
+_BACKWARD_SUMS_19 = (
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 32 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 64 B shared, unproven
+    Config(TILE=2048, PROGRAMS=2, num_warps=8, num_stages=1),  # at most 64 B shared, unproven
+    Config(TILE=2048, PROGRAMS=4, num_warps=4, num_stages=1),  # at most 32 B shared, unproven
+    Config(TILE=4096, PROGRAMS=2, num_warps=8, num_stages=1),  # at most 64 B shared, unproven
+    Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 128 B shared, unproven
+)
+_BACKWARD_SUMS_20 = (
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 16 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 12304 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 18448 B shared, unproven
+    Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=1),  # at most 16 B shared, unproven
+    Config(TILE=8192, PROGRAMS=2, num_warps=16, num_stages=3),  # at most 73792 B shared, unproven
+    Config(TILE=16384, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 147520 B shared, unproven
+)
+_BACKWARD_SUMS_21 = (
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 16 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 24592 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 36880 B shared, unproven
+    Config(TILE=4096, PROGRAMS=2, num_warps=8, num_stages=3),  # at most 73760 B shared, unproven
+    Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 147520 B shared, unproven
+    Config(TILE=16384, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 64 B shared, unproven
+)
+_BACKWARD_SUMS_22 = (
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 32 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 98336 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 147488 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 147520 B shared, unproven
+    Config(TILE=4096, PROGRAMS=2, num_warps=8, num_stages=1),  # at most 64 B shared, unproven
+    Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 128 B shared, unproven
+)
+#: Whole rows in registers, TILE elements at a time, in PROGRAMS programs an SM; by architecture class and element size in bytes.
+BACKWARD_SUMS_CONFIGS = by_class(
+    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (1,), _BACKWARD_SUMS_1),
+    (("sm_80", "sm_90", "sm_100"), (2,), _BACKWARD_SUMS_1),
+    (("sm_80",), (4,), _BACKWARD_SUMS_2),
+    (("sm_80",), (8,), _BACKWARD_SUMS_3),
+    (("sm_89",), (2,), _BACKWARD_SUMS_4),
+    (("sm_90", "sm_100"), (4,), _BACKWARD_SUMS_4),
+    (("sm_90", "sm_100"), (8,), _BACKWARD_SUMS_5),
+    (("sm_89",), (4,), _BACKWARD_SUMS_6),
+    (("sm_89", "sm_86", "sm_120"), (8,), _BACKWARD_SUMS_7),
+    (("sm_86",), (2,), _BACKWARD_SUMS_8),
+    (("sm_86",), (4,), _BACKWARD_SUMS_9),
+    (("sm_120",), (2,), _BACKWARD_SUMS_10),
+    (("sm_120",), (4,), _BACKWARD_SUMS_11),
+    (("gfx90a",), (1,), _BACKWARD_SUMS_12),
+    (("gfx90a",), (2,), _BACKWARD_SUMS_13),
+    (("gfx950",), (4,), _BACKWARD_SUMS_13),
+    (("gfx90a",), (4,), _BACKWARD_SUMS_14),
+    (("gfx90a",), (8,), _BACKWARD_SUMS_15),
+    (("gfx942",), (1,), _BACKWARD_SUMS_16),
+    (("gfx942",), (2,), _BACKWARD_SUMS_17),
+    (("gfx942",), (4,), _BACKWARD_SUMS_18),
+    (("gfx942",), (8,), _BACKWARD_SUMS_19),
+    (("gfx950",), (1,), _BACKWARD_SUMS_20),
+    (("gfx950",), (2,), _BACKWARD_SUMS_21),
+    (("gfx950",), (8,), _BACKWARD_SUMS_22),
+)
+
+_BACKWARD_COLUMNS_1 = (
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 16 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 32784 B shared, unproven
+    Config(TILE=2048, PROGRAMS=2, num_warps=8, num_stages=3),  # at most 49184 B shared, unproven
+    Config(TILE=2048, PROGRAMS=4, num_warps=8, num_stages=3),  # at most 49184 B shared, unproven
+    Config(TILE=4096, PROGRAMS=2, num_warps=16, num_stages=3),  # at most 98368 B shared, unproven
+    Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 196672 B shared, unproven
+)
+_BACKWARD_COLUMNS_2 = (
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 16 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 32784 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 49168 B shared, unproven
+    Config(TILE=2048, PROGRAMS=2, num_warps=16, num_stages=3),  # at most 49216 B shared, unproven
+    Config(TILE=2048, PROGRAMS=4, num_warps=16, num_stages=2),  # at most 32832 B shared, unproven
+    Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 98368 B shared, unproven
+)
+_BACKWARD_COLUMNS_3 = (
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 32 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 65568 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 98336 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 64 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 98432 B shared, unproven
+    Config(TILE=2048, PROGRAMS=2, num_warps=16, num_stages=2),  # at most 65664 B shared, unproven
+)
+_BACKWARD_COLUMNS_4 = (
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 32 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 65568 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 98336 B shared, unproven
+    Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=1),  # at most 32 B shared, unproven
+    Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=3),  # at most 98336 B shared, unproven
+    Config(TILE=4096, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 196672 B shared, unproven
+)
+_BACKWARD_COLUMNS_5 = (
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 16 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 24608 B shared, unproven
+    Config(TILE=2048, PROGRAMS=2, num_warps=8, num_stages=3),  # at most 24608 B shared, unproven
+    Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 49216 B shared, unproven
+    Config(TILE=4096, PROGRAMS=2, num_warps=16, num_stages=3),  # at most 49216 B shared, unproven
+    Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 98368 B shared, unproven
+)
+_BACKWARD_COLUMNS_6 = (
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 16 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 32784 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 49168 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 49216 B shared, unproven
+    Config(TILE=2048, PROGRAMS=2, num_warps=16, num_stages=3),  # at most 49216 B shared, unproven
+    Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 98368 B shared, unproven
+)
+_BACKWARD_COLUMNS_7 = (
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 32 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 65568 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 98336 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 64 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=2),  # at most 65600 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 98432 B shared, unproven
+)
+_BACKWARD_COLUMNS_8 = (
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 16 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 16400 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 24592 B shared, unproven
+    Config(TILE=2048, PROGRAMS=4, num_warps=8, num_stages=2),  # at most 16416 B shared, unproven
+    Config(TILE=4096, PROGRAMS=2, num_warps=16, num_stages=3),  # at most 49216 B shared, unproven
+    Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 98368 B shared, unproven
+)
+_BACKWARD_COLUMNS_9 = (
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 32 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 65568 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 98336 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 128 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 98432 B shared, unproven
+    Config(TILE=2048, PROGRAMS=4, num_warps=4, num_stages=1),  # at most 32 B shared, unproven
+)
+_BACKWARD_COLUMNS_10 = (
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 16 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 16400 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 24608 B shared, unproven
+    Config(TILE=2048, PROGRAMS=2, num_warps=8, num_stages=3),  # at most 24608 B shared, unproven
+    Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 49216 B shared, unproven
+    Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 98368 B shared, unproven
+)
+_BACKWARD_COLUMNS_11 = (
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 16 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 32784 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 49168 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 32 B shared, unproven
+    Config(TILE=2048, PROGRAMS=2, num_warps=16, num_stages=3),  # at most 49216 B shared, unproven
+    Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 98368 B shared, unproven
+)
+_BACKWARD_COLUMNS_12 = (
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 16 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 32784 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 49184 B shared, unproven
+    Config(TILE=2048, PROGRAMS=4, num_warps=8, num_stages=1),  # at most 32 B shared, unproven
+    Config(TILE=4096, PROGRAMS=4, num_warps=8, num_stages=1),  # at most 32 B shared, unproven
+    Config(TILE=8192, PROGRAMS=4, num_warps=4, num_stages=1),  # at most 16 B shared, unproven
+)
+_BACKWARD_COLUMNS_13 = (
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 32 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 64 B shared, unproven
+    Config(TILE=2048, PROGRAMS=4, num_warps=8, num_stages=1),  # at most 64 B shared, unproven
+    Config(TILE=4096, PROGRAMS=2, num_warps=16, num_stages=1),  # at most 128 B shared, unproven
+    Config(TILE=4096, PROGRAMS=4, num_warps=4, num_stages=1),  # at most 32 B shared, unproven
+    Config(TILE=8192, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 64 B shared, unproven
+)
+_BACKWARD_COLUMNS_14 = (
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 16 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 24592 B shared, unproven
+    Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=3),  # at most 24592 B shared, unproven
+    Config(TILE=4096, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 49184 B shared, unproven
+    Config(TILE=4096, PROGRAMS=4, num_warps=8, num_stages=1),  # at most 32 B shared, unproven
+    Config(TILE=8192, PROGRAMS=4, num_warps=8, num_stages=1),  # at most 32 B shared, unproven
+)
+_BACKWARD_COLUMNS_15 = (
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 16 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 32784 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 49168 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 32 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 49184 B shared, unproven
+    Config(TILE=4096, PROGRAMS=4, num_warps=8, num_stages=1),  # at most 32 B shared, unproven
+)
+_BACKWARD_COLUMNS_16 = (
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 32 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 64 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 128 B shared, unproven
+    Config(TILE=2048, PROGRAMS=2, num_warps=16, num_stages=1),  # at most 128 B shared, unproven
+    Config(TILE=2048, PROGRAMS=4, num_warps=8, num_stages=1),  # at most 64 B shared, unproven
+    Config(TILE=4096, PROGRAMS=4, num_warps=4, num_stages=1),  # at most 32 B shared, unproven
+)
+_BACKWARD_COLUMNS_17 = (
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 16 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 16400 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 24592 B shared, unproven
+    Config(TILE=2048, PROGRAMS=4, num_warps=4, num_stages=3),  # at most 24592 B shared, unproven
+    Config(TILE=4096, PROGRAMS=2, num_warps=8, num_stages=3),  # at most 49184 B shared, unproven
+    Config(TILE=8192, PROGRAMS=2, num_warps=16, num_stages=2),  # at most 65600 B shared, unproven
+)
+#: Tiles of TILE elements over rows and columns, in PROGRAMS programs an SM; by architecture class and element size in bytes.
+BACKWARD_COLUMNS_CONFIGS = by_class(
+    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (1,), _BACKWARD_COLUMNS_1),
+    (("sm_80", "sm_90", "sm_100"), (2,), _BACKWARD_COLUMNS_1),
+    (("sm_90", "sm_100"), (4,), _BACKWARD_COLUMNS_1),
+    (("sm_80",), (4,), _BACKWARD_COLUMNS_2),
+    (("sm_80", "gfx950"), (8,), _BACKWARD_COLUMNS_3),
+    (("gfx90a", "gfx942", "gfx950"), (1,), _BACKWARD_COLUMNS_4),
+    (("gfx90a",), (2,), _BACKWARD_COLUMNS_4),
+    (("gfx950",), (4,), _BACKWARD_COLUMNS_4),
+    (("sm_90", "sm_100"), (8,), _BACKWARD_COLUMNS_4),
+    (("sm_89",), (2,), _BACKWARD_COLUMNS_5),
+    (("sm_89", "sm_86"), (4,), _BACKWARD_COLUMNS_6),
+    (("sm_89", "sm_120"), (8,), _BACKWARD_COLUMNS_7),
+    (("sm_86",), (2,), _BACKWARD_COLUMNS_8),
+    (("sm_86",), (8,), _BACKWARD_COLUMNS_9),
+    (("sm_120",), (2,), _BACKWARD_COLUMNS_10),
+    (("sm_120",), (4,), _BACKWARD_COLUMNS_11),
+    (("gfx90a",), (4,), _BACKWARD_COLUMNS_12),
+    (("gfx90a",), (8,), _BACKWARD_COLUMNS_13),
+    (("gfx942",), (2,), _BACKWARD_COLUMNS_14),
+    (("gfx942",), (4,), _BACKWARD_COLUMNS_15),
+    (("gfx942",), (8,), _BACKWARD_COLUMNS_16),
+    (("gfx950",), (2,), _BACKWARD_COLUMNS_17),
 )
 
 
@@ -589,15 +962,15 @@ def _add_rmsnorm_finish(
 
 
 @triton.jit
-def _add_rmsnorm_backward_stage_1_block(
+def _add_rmsnorm_backward_stage_1_columns(
     h_ptr,
     rstd_ptr,
     grad_y_ptr,
-    grad_weight_ptr,
-    N,
+    grad_weight_parts_ptr,
+    M,
     ROWS_1,
     ROWS_2,
-    M,
+    N,
     grad_y_row_0,
     grad_y_row_1,
     grad_y_row_2,
@@ -606,201 +979,92 @@ def _add_rmsnorm_backward_stage_1_block(
     h_row_1,
     h_row_2,
     h_col,
-    rstd_col,
-    grad_weight_row_0,
-    grad_weight_row_1,
-    grad_weight_row_2,
+    rstd_row_0,
+    rstd_row_1,
+    rstd_row_2,
+    PROGRAMS,
     BLOCK_M: tl.constexpr,
     BLOCK_N: tl.constexpr,
     EVEN_M: tl.constexpr,
     EVEN_N: tl.constexpr,
+    STAGES: tl.constexpr,
     NEEDS_GRAD_WEIGHT: tl.constexpr,
     INT: tl.constexpr,
     FLOAT: tl.constexpr,
 ):
-    """A program holds BLOCK_M whole rows in registers."""
-    rows = tl.program_id(0).to(INT) * BLOCK_M + tl.arange(0, BLOCK_M)[:, None]
-    cols = tl.arange(0, BLOCK_N)[None, :].to(INT)
-    in_cols = below(cols, M, EVEN_N)
-    in_rows = below(rows, N, EVEN_M)
-    row_2 = rows % ROWS_2
-    row_1 = rows // ROWS_2 % ROWS_1
-    row_0 = rows // ROWS_2 // ROWS_1
-    grad_y_rows = grad_y_ptr + row_0 * grad_y_row_0 + row_1 * grad_y_row_1 + row_2 * grad_y_row_2
-    h_rows = h_ptr + row_0 * h_row_0 + row_1 * h_row_1 + row_2 * h_row_2
-    grad_weight_rows = (
-        grad_weight_ptr
-        + row_0 * grad_weight_row_0
-        + row_1 * grad_weight_row_1
-        + row_2 * grad_weight_row_2
-    )
+    """A program goes over tiles of BLOCK_M rows by BLOCK_N columns, and carries their sums along."""
+    blocks = tl.cdiv(N, BLOCK_N)
+    block = tl.program_id(0) % blocks
+    program = tl.program_id(0) // blocks
+    part = program + tl.zeros((1, 1), INT)
+    cols = block * BLOCK_N + tl.arange(0, BLOCK_N)[None, :].to(INT)
+    in_cols = below(cols, N, EVEN_N)
 
-    grad_y = tl.load(
-        grad_y_rows + cols * grad_y_col,
-        mask=in_rows & in_cols,
-        other=0.0,
-        eviction_policy="evict_last",
-    ).to(FLOAT)
-    h = tl.load(
-        h_rows + cols * h_col, mask=in_rows & in_cols, other=0.0, eviction_policy="evict_last"
-    ).to(FLOAT)
-    rstd = tl.load(
-        rstd_ptr + cols * rstd_col, mask=in_cols, other=0.0, eviction_policy="evict_last"
-    ).to(FLOAT)
-    grad_weight = tl.sum(grad_y * (h * rstd), axis=1, keep_dims=True)
+    grad_weight = tl.full((BLOCK_M, BLOCK_N), 0.0, FLOAT)
+    for tile in tl.range(program, tl.cdiv(M, BLOCK_M), PROGRAMS, num_stages=STAGES):
+        rows = tile * BLOCK_M + tl.arange(0, BLOCK_M)[:, None].to(INT)
+        in_rows = below(rows, M, EVEN_M)
+        row_2 = rows % ROWS_2
+        row_1 = rows // ROWS_2 % ROWS_1
+        row_0 = rows // ROWS_2 // ROWS_1
+        grad_y_rows = (
+            grad_y_ptr + row_0 * grad_y_row_0 + row_1 * grad_y_row_1 + row_2 * grad_y_row_2
+        )
+        h_rows = h_ptr + row_0 * h_row_0 + row_1 * h_row_1 + row_2 * h_row_2
+        rstd_rows = rstd_ptr + row_0 * rstd_row_0 + row_1 * rstd_row_1 + row_2 * rstd_row_2
+
+        grad_y = tl.load(
+            grad_y_rows + cols * grad_y_col,
+            mask=in_rows & in_cols,
+            other=0.0,
+            eviction_policy="evict_last",
+        ).to(FLOAT)
+        h = tl.load(
+            h_rows + cols * h_col, mask=in_rows & in_cols, other=0.0, eviction_policy="evict_last"
+        ).to(FLOAT)
+        rstd = tl.load(rstd_rows, mask=in_rows, other=0.0, eviction_policy="evict_last").to(FLOAT)
+        if NEEDS_GRAD_WEIGHT:
+            grad_weight = grad_weight + tl.where(in_rows, grad_y * (h * rstd), 0.0)
+
     if NEEDS_GRAD_WEIGHT:
         tl.store(
-            grad_weight_rows, narrow(grad_weight, grad_weight_ptr.dtype.element_ty), mask=in_rows
+            grad_weight_parts_ptr + part * N + cols,
+            tl.sum(grad_weight, axis=0, keep_dims=True),
+            mask=in_cols,
         )
 
 
 @triton.jit
-def _add_rmsnorm_backward_stage_1_loop(
-    h_ptr,
-    rstd_ptr,
-    grad_y_ptr,
+def _add_rmsnorm_backward_stage_1_join(
+    grad_weight_parts_ptr,
     grad_weight_ptr,
     N,
-    ROWS_1,
-    ROWS_2,
-    M,
-    grad_y_row_0,
-    grad_y_row_1,
-    grad_y_row_2,
-    grad_y_col,
-    h_row_0,
-    h_row_1,
-    h_row_2,
-    h_col,
-    rstd_col,
-    grad_weight_row_0,
-    grad_weight_row_1,
-    grad_weight_row_2,
-    LANES: tl.constexpr,
-    VECTOR: tl.constexpr,
-    EVEN: tl.constexpr,
-    NEEDS_GRAD_WEIGHT: tl.constexpr,
-    INT: tl.constexpr,
-    FLOAT: tl.constexpr,
-):
-    """A program goes over one row once, block by block."""
-    rows = tl.program_id(0).to(INT) + tl.arange(0, 1)[:, None]
-    lane = (tl.arange(0, LANES)[:, None] * VECTOR + tl.arange(0, VECTOR)[None, :]).to(INT)
-    row_2 = rows % ROWS_2
-    row_1 = rows // ROWS_2 % ROWS_1
-    row_0 = rows // ROWS_2 // ROWS_1
-    grad_y_rows = grad_y_ptr + row_0 * grad_y_row_0 + row_1 * grad_y_row_1 + row_2 * grad_y_row_2
-    h_rows = h_ptr + row_0 * h_row_0 + row_1 * h_row_1 + row_2 * h_row_2
-    grad_weight_rows = (
-        grad_weight_ptr
-        + row_0 * grad_weight_row_0
-        + row_1 * grad_weight_row_1
-        + row_2 * grad_weight_row_2
-    )
-
-    total = tl.full((LANES, 1), 0.0, FLOAT)
-    for start in range(0, M, LANES * VECTOR):
-        cols = start + lane
-        in_cols = below(cols, M, EVEN)
-
-        grad_y = tl.load(grad_y_rows + cols * grad_y_col, mask=in_cols, other=0.0).to(FLOAT)
-        h = tl.load(h_rows + cols * h_col, mask=in_cols, other=0.0).to(FLOAT)
-        rstd = tl.load(rstd_ptr + cols * rstd_col, mask=in_cols, other=0.0).to(FLOAT)
-        total = total + tl.sum(grad_y * (h * rstd), axis=1, keep_dims=True)
-
-    grad_weight = tl.sum(total, axis=0, keep_dims=True)
-
-    if NEEDS_GRAD_WEIGHT:
-        tl.store(grad_weight_rows, narrow(grad_weight, grad_weight_ptr.dtype.element_ty))
-
-
-@triton.jit
-def _add_rmsnorm_backward_stage_1_partial(
-    h_ptr,
-    rstd_ptr,
-    grad_y_ptr,
-    partial_total_ptr,
-    N,
-    ROWS_1,
-    ROWS_2,
-    M,
-    grad_y_row_0,
-    grad_y_row_1,
-    grad_y_row_2,
-    grad_y_col,
-    h_row_0,
-    h_row_1,
-    h_row_2,
-    h_col,
-    rstd_col,
-    LANES: tl.constexpr,
-    VECTOR: tl.constexpr,
-    EVEN: tl.constexpr,
-    SPLITS: tl.constexpr,
-    CHUNK: tl.constexpr,
-    INT: tl.constexpr,
-    FLOAT: tl.constexpr,
-):
-    """A program reduces one chunk of a row to its partial states."""
-    split = (tl.program_id(0) % SPLITS).to(INT)
-    rows = (tl.program_id(0) // SPLITS).to(INT) + tl.arange(0, 1)[:, None]
-    stop = tl.minimum((split + 1) * CHUNK, M)
-    lane = (tl.arange(0, LANES)[:, None] * VECTOR + tl.arange(0, VECTOR)[None, :]).to(INT)
-    row_2 = rows % ROWS_2
-    row_1 = rows // ROWS_2 % ROWS_1
-    row_0 = rows // ROWS_2 // ROWS_1
-    grad_y_rows = grad_y_ptr + row_0 * grad_y_row_0 + row_1 * grad_y_row_1 + row_2 * grad_y_row_2
-    h_rows = h_ptr + row_0 * h_row_0 + row_1 * h_row_1 + row_2 * h_row_2
-
-    total = tl.full((LANES, 1), 0.0, FLOAT)
-    for start in range(split * CHUNK, stop, LANES * VECTOR):
-        cols = start + lane
-        in_cols = below(cols, stop, EVEN)
-
-        grad_y = tl.load(grad_y_rows + cols * grad_y_col, mask=in_cols, other=0.0).to(FLOAT)
-        h = tl.load(h_rows + cols * h_col, mask=in_cols, other=0.0).to(FLOAT)
-        rstd = tl.load(rstd_ptr + cols * rstd_col, mask=in_cols, other=0.0).to(FLOAT)
-        total = total + tl.sum(grad_y * (h * rstd), axis=1, keep_dims=True)
-
-    grad_weight = tl.sum(total, axis=0, keep_dims=True)
-    tl.store(partial_total_ptr + rows * SPLITS + split, grad_weight)
-
-
-@triton.jit
-def _add_rmsnorm_backward_stage_1_finish(
-    partial_total_ptr,
-    grad_weight_ptr,
-    N,
-    ROWS_1,
-    ROWS_2,
-    M,
-    grad_weight_row_0,
-    grad_weight_row_1,
-    grad_weight_row_2,
-    SPLITS: tl.constexpr,
+    grad_weight_col,
+    PARTS,
     BLOCK_S: tl.constexpr,
+    BLOCK_N: tl.constexpr,
     NEEDS_GRAD_WEIGHT: tl.constexpr,
     INT: tl.constexpr,
     FLOAT: tl.constexpr,
 ):
-    """A program joins the partial states of a row."""
-    rows = tl.program_id(0).to(INT) + tl.arange(0, 1)[:, None]
-    row_2 = rows % ROWS_2
-    row_1 = rows // ROWS_2 % ROWS_1
-    row_0 = rows // ROWS_2 // ROWS_1
-    grad_weight_rows = (
-        grad_weight_ptr
-        + row_0 * grad_weight_row_0
-        + row_1 * grad_weight_row_1
-        + row_2 * grad_weight_row_2
-    )
+    """A program adds up the partial sums of BLOCK_N columns."""
+    blocks = tl.cdiv(N, BLOCK_N)
+    cols = tl.program_id(0) % blocks * BLOCK_N + tl.arange(0, BLOCK_N)[None, :].to(INT)
+    in_cols = cols < N
 
-    splits = tl.arange(0, BLOCK_S)[:, None]
-    total = tl.load(partial_total_ptr + rows * SPLITS + splits, mask=splits < SPLITS, other=0.0)
-    grad_weight = tl.sum(total, axis=0, keep_dims=True)
-
+    grad_weight = tl.full((BLOCK_S, BLOCK_N), 0.0, FLOAT)
+    for start in range(0, PARTS, BLOCK_S):
+        parts = start + tl.arange(0, BLOCK_S)[:, None].to(INT)
+        grad_weight += tl.load(
+            grad_weight_parts_ptr + parts * N + cols, mask=(parts < PARTS) & in_cols, other=0
+        )
+    grad_weight = tl.sum(grad_weight, axis=0, keep_dims=True)
     if NEEDS_GRAD_WEIGHT:
-        tl.store(grad_weight_rows, narrow(grad_weight, grad_weight_ptr.dtype.element_ty))
+        tl.store(
+            grad_weight_ptr + cols * grad_weight_col,
+            narrow(grad_weight, grad_weight_ptr.dtype.element_ty),
+            mask=in_cols,
+        )
 
 
 @triton.jit
@@ -1136,6 +1400,154 @@ def _add_rmsnorm_backward_stage_2_finish(
             )
 
 
+@triton.jit
+def _add_rmsnorm_backward_sums(
+    weight_ptr,
+    h_ptr,
+    rstd_ptr,
+    grad_y_ptr,
+    grad_h_ptr,
+    grad_x_ptr,
+    grad_weight_parts_ptr,
+    M,
+    ROWS_1,
+    ROWS_2,
+    N,
+    weight_col,
+    grad_y_row_0,
+    grad_y_row_1,
+    grad_y_row_2,
+    grad_y_col,
+    rstd_row_0,
+    rstd_row_1,
+    rstd_row_2,
+    h_row_0,
+    h_row_1,
+    h_row_2,
+    h_col,
+    grad_h_row_0,
+    grad_h_row_1,
+    grad_h_row_2,
+    grad_h_col,
+    grad_x_row_0,
+    grad_x_row_1,
+    grad_x_row_2,
+    grad_x_col,
+    PROGRAMS,
+    BLOCK_M: tl.constexpr,
+    BLOCK_N: tl.constexpr,
+    EVEN_M: tl.constexpr,
+    EVEN_N: tl.constexpr,
+    STAGES: tl.constexpr,
+    NEEDS_GRAD_X: tl.constexpr,
+    NEEDS_GRAD_WEIGHT: tl.constexpr,
+    INT: tl.constexpr,
+    FLOAT: tl.constexpr,
+):
+    """A program goes over tiles of BLOCK_M whole rows, and carries their sums along."""
+    program = tl.program_id(0)
+    part = program + tl.zeros((1, 1), INT)
+    cols = tl.arange(0, BLOCK_N)[None, :].to(INT)
+    in_cols = below(cols, N, EVEN_N)
+
+    weight = tl.load(
+        weight_ptr + cols * weight_col, mask=in_cols, other=0.0, eviction_policy="evict_last"
+    )
+
+    grad_weight = tl.full((BLOCK_M, BLOCK_N), 0.0, FLOAT)
+    for tile in tl.range(program, tl.cdiv(M, BLOCK_M), PROGRAMS, num_stages=STAGES):
+        rows = tile * BLOCK_M + tl.arange(0, BLOCK_M)[:, None].to(INT)
+        in_rows = below(rows, M, EVEN_M)
+        row_2 = rows % ROWS_2
+        row_1 = rows // ROWS_2 % ROWS_1
+        row_0 = rows // ROWS_2 // ROWS_1
+        grad_y_rows = (
+            grad_y_ptr + row_0 * grad_y_row_0 + row_1 * grad_y_row_1 + row_2 * grad_y_row_2
+        )
+        rstd_rows = rstd_ptr + row_0 * rstd_row_0 + row_1 * rstd_row_1 + row_2 * rstd_row_2
+        h_rows = h_ptr + row_0 * h_row_0 + row_1 * h_row_1 + row_2 * h_row_2
+        grad_h_rows = (
+            grad_h_ptr + row_0 * grad_h_row_0 + row_1 * grad_h_row_1 + row_2 * grad_h_row_2
+        )
+        grad_x_rows = (
+            grad_x_ptr + row_0 * grad_x_row_0 + row_1 * grad_x_row_1 + row_2 * grad_x_row_2
+        )
+
+        grad_y = tl.load(
+            grad_y_rows + cols * grad_y_col,
+            mask=in_rows & in_cols,
+            other=0.0,
+            eviction_policy="evict_last",
+        ).to(FLOAT)
+        rstd = tl.load(rstd_rows, mask=in_rows, other=0.0, eviction_policy="evict_last").to(FLOAT)
+        h = tl.load(
+            h_rows + cols * h_col, mask=in_rows & in_cols, other=0.0, eviction_policy="evict_last"
+        ).to(FLOAT)
+        grad_h = tl.load(
+            grad_h_rows + cols * grad_h_col,
+            mask=in_rows & in_cols,
+            other=0.0,
+            eviction_policy="evict_last",
+        )
+        # y = h * rstd * weight
+        value = grad_y * weight.to(FLOAT)
+        # rstd = rsqrt(mean(h * h) + eps)
+        grad_rstd = tl.sum(value * h, axis=1, keep_dims=True)
+        grad_x = (
+            grad_h.to(FLOAT)
+            + value * rstd
+            + 2.0 * (-0.5 * grad_rstd * (rstd * rstd * rstd) / N) * h
+        )
+        if NEEDS_GRAD_X:
+            tl.store(
+                grad_x_rows + cols * grad_x_col,
+                narrow(grad_x, grad_x_ptr.dtype.element_ty),
+                mask=in_rows & in_cols,
+            )
+        if NEEDS_GRAD_WEIGHT:
+            grad_weight = grad_weight + tl.where(in_rows, grad_y * (h * rstd), 0.0)
+
+    if NEEDS_GRAD_WEIGHT:
+        tl.store(
+            grad_weight_parts_ptr + part * N + cols,
+            tl.sum(grad_weight, axis=0, keep_dims=True),
+            mask=in_cols,
+        )
+
+
+@triton.jit
+def _add_rmsnorm_backward_join(
+    grad_weight_parts_ptr,
+    grad_weight_ptr,
+    N,
+    grad_weight_col,
+    PARTS,
+    BLOCK_S: tl.constexpr,
+    BLOCK_N: tl.constexpr,
+    NEEDS_GRAD_WEIGHT: tl.constexpr,
+    INT: tl.constexpr,
+    FLOAT: tl.constexpr,
+):
+    """A program adds up the partial sums of BLOCK_N columns."""
+    blocks = tl.cdiv(N, BLOCK_N)
+    cols = tl.program_id(0) % blocks * BLOCK_N + tl.arange(0, BLOCK_N)[None, :].to(INT)
+    in_cols = cols < N
+
+    grad_weight = tl.full((BLOCK_S, BLOCK_N), 0.0, FLOAT)
+    for start in range(0, PARTS, BLOCK_S):
+        parts = start + tl.arange(0, BLOCK_S)[:, None].to(INT)
+        grad_weight += tl.load(
+            grad_weight_parts_ptr + parts * N + cols, mask=(parts < PARTS) & in_cols, other=0
+        )
+    grad_weight = tl.sum(grad_weight, axis=0, keep_dims=True)
+    if NEEDS_GRAD_WEIGHT:
+        tl.store(
+            grad_weight_ptr + cols * grad_weight_col,
+            narrow(grad_weight, grad_weight_ptr.dtype.element_ty),
+            mask=in_cols,
+        )
+
+
 def _plan(call: Call) -> Launch:
     """Kernel, config and grid for one set of shapes, strides and dtypes."""
     rows = call.axes(("M",), limit=3, spare_last=True)
@@ -1311,113 +1723,25 @@ def _plan(call: Call) -> Launch:
 def _plan_backward_stage_1(call: Call) -> Launch:
     """Kernel, config and grid for one set of shapes, strides and dtypes."""
     call = call.among("weight", "h", "rstd", "grad_y", "grad_weight")
-    rows = call.axes(("N",), limit=3, spare_last=True)
-    cols = call.axes(("M",), limit=1)
+    rows = call.axes(("M",), limit=3, spare_last=True)
+    cols = call.axes(("N",), limit=1)
     columns = cols.total
-    width = next_power_of_2(columns)
 
-    def block_time(config: Config) -> float:
-        work = Work(reads=2, writes=0, flops=3, joins=1, held=1.5, held_wide=3)
-        return block_cost(config, call.target, work, call.element_size, rows.total, width)
+    def columns_time(config: Config) -> float:
+        work = Work(reads=2, writes=0, flops=3, held=2, held_wide=3)
+        return columns_cost(config, call.target, work, call.element_size, rows.total, columns)
 
-    block = least(call, BACKWARD_BLOCK_CONFIGS, block_time)
-
-    def loop_time(config: Config) -> float:
-        work = Work(reads=2, writes=0, flops=3.25, joins=1, held=0.975, held_wide=1.95)
-        return loop_cost(config, call.target, work, call.element_size, rows.total, columns)
-
-    loop = least(call, BACKWARD_LOOP_CONFIGS, loop_time)
-
-    def split_time(config: Config) -> float:
-        work = Work(reads=2, writes=0, flops=3.25, joins=2, held=0.975, held_wide=1.95)
-        return split_cost(config, call.target, work, call.element_size, rows.total, columns)
-
-    split = least(call, BACKWARD_LOOP_CONFIGS, split_time)
-
-    if call.takes("split", split < min(block, loop)):
-        config = call.choose(BACKWARD_LOOP_CONFIGS, split_time)
-        splits, chunk = split_row(call.target, rows.total, columns, config["TILE"])
-        vector = max(1, 16 // call.element_size)
-        even = columns > 0 and columns % config["TILE"] == 0
-        return Launch(
-            Step(
-                _add_rmsnorm_backward_stage_1_partial,
-                grid=(rows.total * splits,),
-                tensors=("h", "rstd", "grad_y", "partial_total"),
-                integers=(
-                    rows.total,
-                    *rows.sizes[1:],
-                    cols.total,
-                    *rows.strides("grad_y"),
-                    cols.strides("grad_y")[0],
-                    *rows.strides("h"),
-                    cols.strides("h")[0],
-                    cols.strides("rstd")[0],
-                ),
-                constants={
-                    "LANES": config["TILE"] // vector,
-                    "VECTOR": vector,
-                    "EVEN": even,
-                    "SPLITS": splits,
-                    "CHUNK": chunk,
-                },
-                config=config,
-            ),
-            Step(
-                _add_rmsnorm_backward_stage_1_finish,
-                grid=(rows.total,),
-                tensors=("partial_total", "grad_weight"),
-                integers=(rows.total, *rows.sizes[1:], cols.total, *rows.strides("grad_weight")),
-                constants={
-                    "SPLITS": splits,
-                    "BLOCK_S": next_power_of_2(splits),
-                    "NEEDS_GRAD_WEIGHT": call.needs("grad_weight"),
-                },
-                config=config,
-            ),
-            workspaces={
-                "partial_total": ((rows.total, splits), call.float),
-            },
-        )
-
-    if call.takes("block", block <= loop):
-        config = call.choose(BACKWARD_BLOCK_CONFIGS, block_time)
-        block_m = max(1, min(config["TILE"] // width, next_power_of_2(rows.total)))
-        return Launch(
-            Step(
-                _add_rmsnorm_backward_stage_1_block,
-                grid=(cdiv(rows.total, block_m),),
-                tensors=("h", "rstd", "grad_y", "grad_weight"),
-                integers=(
-                    rows.total,
-                    *rows.sizes[1:],
-                    cols.total,
-                    *rows.strides("grad_y"),
-                    cols.strides("grad_y")[0],
-                    *rows.strides("h"),
-                    cols.strides("h")[0],
-                    cols.strides("rstd")[0],
-                    *rows.strides("grad_weight"),
-                ),
-                constants={
-                    "BLOCK_M": block_m,
-                    "BLOCK_N": width,
-                    "EVEN_M": rows.total % block_m == 0,
-                    "EVEN_N": columns == width,
-                    "NEEDS_GRAD_WEIGHT": call.needs("grad_weight"),
-                },
-                config=config,
-            )
-        )
-
-    config = call.choose(BACKWARD_LOOP_CONFIGS, loop_time)
-    vector = max(1, 16 // call.element_size)
-    even = columns > 0 and columns % config["TILE"] == 0
+    config = call.choose(BACKWARD_COLUMNS_CONFIGS, columns_time)
+    block_m, block_n = tile_shape(
+        rows.crossed(), rows.total, columns, config["TILE"], call.element_size
+    )
+    blocks = cdiv(columns, block_n)
+    programs = programs_of(config, call.target, cdiv(rows.total, block_m), blocks)
     return Launch(
         Step(
-            _add_rmsnorm_backward_stage_1_loop,
-            grid=(rows.total,),
-            tensors=("h", "rstd", "grad_y", "grad_weight"),
+            _add_rmsnorm_backward_stage_1_columns,
+            grid=(programs * blocks,),
+            tensors=("h", "rstd", "grad_y", "grad_weight_parts"),
             integers=(
                 rows.total,
                 *rows.sizes[1:],
@@ -1426,17 +1750,36 @@ def _plan_backward_stage_1(call: Call) -> Launch:
                 cols.strides("grad_y")[0],
                 *rows.strides("h"),
                 cols.strides("h")[0],
-                cols.strides("rstd")[0],
-                *rows.strides("grad_weight"),
+                *rows.strides("rstd"),
+                programs,
             ),
             constants={
-                "LANES": config["TILE"] // vector,
-                "VECTOR": vector,
-                "EVEN": even,
+                "BLOCK_M": block_m,
+                "BLOCK_N": block_n,
+                "EVEN_M": rows.total % block_m == 0,
+                "EVEN_N": columns % block_n == 0,
+                "STAGES": config["num_stages"],
+                "NEEDS_GRAD_WEIGHT": call.needs("grad_weight"),
+            },
+            config=config,
+        ),
+        Step(
+            _add_rmsnorm_backward_stage_1_join,
+            grid=(cdiv(columns, join_tile(config, programs, columns)[1]),),
+            tensors=("grad_weight_parts", "grad_weight"),
+            integers=(cols.total, cols.strides("grad_weight")[0], programs),
+            constants={
+                "BLOCK_S": join_tile(config, programs, columns)[0],
+                "BLOCK_N": join_tile(config, programs, columns)[1],
                 "NEEDS_GRAD_WEIGHT": call.needs("grad_weight"),
             },
             config=config,
         )
+        if call.needs("grad_weight")
+        else None,
+        workspaces={
+            "grad_weight_parts": ((programs, columns), call.float),
+        },
     )
 
 
@@ -1612,7 +1955,74 @@ def _plan_backward_stage_2(call: Call) -> Launch:
 
 
 def _plan_backward(call: Call) -> Launch:
-    """Stage after stage;  in memory between them."""
+    """Kernel, config and grid for one set of shapes, strides and dtypes."""
+    rows = call.axes(("M",), limit=3, spare_last=True)
+    cols = call.axes(("N",), limit=1)
+    columns = cols.total
+    width = next_power_of_2(columns)
+
+    def sums_time(config: Config) -> float:
+        work = Work(reads=3, writes=1, flops=10, joins=1, held=4, held_wide=6)
+        return sums_cost(config, call.target, work, call.element_size, rows.total, width)
+
+    sums = least(call, BACKWARD_SUMS_CONFIGS, sums_time)
+
+    if call.takes("sums", fits(sums)):
+        config = call.choose(BACKWARD_SUMS_CONFIGS, sums_time)
+        block_m = max(1, min(config["TILE"] // width, next_power_of_2(rows.total)))
+        programs = programs_of(config, call.target, cdiv(rows.total, block_m), 1)
+        return Launch(
+            Step(
+                _add_rmsnorm_backward_sums,
+                grid=(programs,),
+                tensors=("weight", "h", "rstd", "grad_y", "grad_h", "grad_x", "grad_weight_parts"),
+                integers=(
+                    rows.total,
+                    *rows.sizes[1:],
+                    cols.total,
+                    cols.strides("weight")[0],
+                    *rows.strides("grad_y"),
+                    cols.strides("grad_y")[0],
+                    *rows.strides("rstd"),
+                    *rows.strides("h"),
+                    cols.strides("h")[0],
+                    *rows.strides("grad_h"),
+                    cols.strides("grad_h")[0],
+                    *rows.strides("grad_x"),
+                    cols.strides("grad_x")[0],
+                    programs,
+                ),
+                constants={
+                    "BLOCK_M": block_m,
+                    "BLOCK_N": width,
+                    "EVEN_M": rows.total % block_m == 0,
+                    "EVEN_N": columns == width,
+                    "STAGES": config["num_stages"],
+                    "NEEDS_GRAD_X": call.needs("grad_x"),
+                    "NEEDS_GRAD_WEIGHT": call.needs("grad_weight"),
+                },
+                config=config,
+            ),
+            Step(
+                _add_rmsnorm_backward_join,
+                grid=(cdiv(columns, join_tile(config, programs, columns)[1]),),
+                tensors=("grad_weight_parts", "grad_weight"),
+                integers=(cols.total, cols.strides("grad_weight")[0], programs),
+                constants={
+                    "BLOCK_S": join_tile(config, programs, columns)[0],
+                    "BLOCK_N": join_tile(config, programs, columns)[1],
+                    "NEEDS_GRAD_WEIGHT": call.needs("grad_weight"),
+                },
+                config=config,
+            )
+            if call.needs("grad_weight")
+            else None,
+            workspaces={
+                "grad_weight_parts": ((programs, columns), call.float),
+            },
+        )
+
+    # A row is too wide: stage after stage.
     return in_stages(
         _plan_backward_stage_1(call) if call.needs("grad_weight") else None,
         _plan_backward_stage_2(call) if call.needs("grad_x") else None,

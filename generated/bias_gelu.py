@@ -1,6 +1,6 @@
 """Add a linear layer's bias, then GELU (Hendrycks and Gimpel, arXiv:1606.08415).
 
-Built by tilegen 0.1.0 from specs/bias_gelu.py (spec bec6fd0e, templates c2fd5bca).
+Built by tilegen 0.1.0 from specs/bias_gelu.py (spec bec6fd0e, templates 6c84c300).
 Rebuild with `tilegen build`; edits are overwritten.
 
 Traffic: 2*M*N*e + N*e bytes (e: bytes of an element)
@@ -26,20 +26,17 @@ from ._runtime import (
     Variant,
     Work,
     below,
-    block_cost,
     by_class,
     cdiv,
+    columns_cost,
     erf,
     exact_gelu,
     exp,
     flat_cost,
-    least,
-    loop_cost,
+    join_tile,
     narrow,
-    next_power_of_2,
+    programs_of,
     sigmoid,
-    split_cost,
-    split_row,
     tile_shape,
     widen,
 )
@@ -81,86 +78,73 @@ TILED_CONFIGS = by_class(
     (("gfx90a", "gfx942", "gfx950"), (1, 2), _TILED_3),
 )
 
-_BACKWARD_BLOCK_1 = (
-    Config(TILE=512, num_warps=1),  # at most 8 B shared, unproven
-    Config(TILE=1024, num_warps=1),  # at most 16 B shared, unproven
-    Config(TILE=4096, num_warps=4),  # at most 64 B shared, unproven
-    Config(TILE=4096, num_warps=8),  # at most 64 B shared, unproven
-    Config(TILE=4096, num_warps=16),  # at most 64 B shared, unproven
-    Config(TILE=8192, num_warps=32),  # at most 128 B shared, unproven
+_BACKWARD_COLUMNS_1 = (
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 16 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 32784 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 49168 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 32 B shared, unproven
+    Config(TILE=2048, PROGRAMS=2, num_warps=8, num_stages=3),  # at most 49184 B shared, unproven
+    Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 98368 B shared, unproven
 )
-_BACKWARD_BLOCK_2 = (
-    Config(TILE=512, num_warps=1),  # at most 32 B shared, unproven
-    Config(TILE=1024, num_warps=1),  # at most 64 B shared, unproven
-    Config(TILE=4096, num_warps=4),  # at most 256 B shared, unproven
-    Config(TILE=4096, num_warps=8),  # at most 256 B shared, unproven
-    Config(TILE=4096, num_warps=16),  # at most 256 B shared, unproven
-    Config(TILE=8192, num_warps=16),  # at most 512 B shared, unproven
+_BACKWARD_COLUMNS_2 = (
+    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 64 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=2),  # at most 65600 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 98368 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 128 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=16, num_stages=2),  # at most 65664 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 98432 B shared, unproven
 )
-_BACKWARD_BLOCK_3 = (
-    Config(TILE=512, num_warps=1),  # at most 64 B shared, unproven
-    Config(TILE=512, num_warps=2),  # at most 64 B shared, unproven
-    Config(TILE=512, num_warps=4),  # at most 64 B shared, unproven
-    Config(TILE=512, num_warps=8),  # at most 64 B shared, unproven
-    Config(TILE=1024, num_warps=2),  # at most 128 B shared, unproven
-    Config(TILE=4096, num_warps=16),  # at most 512 B shared, unproven
+_BACKWARD_COLUMNS_3 = (
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 16 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 16400 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 24592 B shared, unproven
+    Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=1),  # at most 16 B shared, unproven
+    Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=2),  # at most 16400 B shared, unproven
+    Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=3),  # at most 24592 B shared, unproven
 )
-_BACKWARD_BLOCK_4 = (
-    Config(TILE=1024, num_warps=1),  # at most 16 B shared, unproven
-    Config(TILE=4096, num_warps=2),  # at most 64 B shared, unproven
-    Config(TILE=4096, num_warps=8),  # at most 64 B shared, unproven
-    Config(TILE=8192, num_warps=4),  # at most 128 B shared, unproven
-    Config(TILE=8192, num_warps=8),  # at most 128 B shared, unproven
-    Config(TILE=16384, num_warps=16),  # at most 256 B shared, unproven
+_BACKWARD_COLUMNS_4 = (
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 16 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 32784 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 49168 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 32 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 49184 B shared, unproven
+    Config(TILE=2048, PROGRAMS=4, num_warps=8, num_stages=1),  # at most 32 B shared, unproven
 )
-#: Whole rows in registers, TILE elements to a program; by architecture class and element size in bytes.
-BACKWARD_BLOCK_CONFIGS = by_class(
-    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2), _BACKWARD_BLOCK_1),
-    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (4,), _BACKWARD_BLOCK_2),
-    (("gfx90a", "gfx942", "gfx950"), (8,), _BACKWARD_BLOCK_2),
-    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _BACKWARD_BLOCK_3),
-    (("gfx90a", "gfx942", "gfx950"), (1, 2, 4), _BACKWARD_BLOCK_4),
+_BACKWARD_COLUMNS_5 = (
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 32 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 64 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 128 B shared, unproven
+    Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=1),  # at most 32 B shared, unproven
+    Config(TILE=2048, PROGRAMS=2, num_warps=8, num_stages=1),  # at most 64 B shared, unproven
+    Config(TILE=2048, PROGRAMS=2, num_warps=16, num_stages=1),  # at most 128 B shared, unproven
 )
-
-_BACKWARD_LOOP_1 = (
-    Config(TILE=2048, num_warps=4),  # at most 8192 B shared, unproven
-    Config(TILE=2048, num_warps=8),  # at most 8192 B shared, unproven
-    Config(TILE=4096, num_warps=4),  # at most 16384 B shared, unproven
-    Config(TILE=4096, num_warps=8),  # at most 16384 B shared, unproven
-    Config(TILE=4096, num_warps=16),  # at most 16384 B shared, unproven
-    Config(TILE=8192, num_warps=16),  # at most 32768 B shared, unproven
+_BACKWARD_COLUMNS_6 = (
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 16 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 16400 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 24592 B shared, unproven
+    Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=3),  # at most 24592 B shared, unproven
+    Config(TILE=2048, PROGRAMS=4, num_warps=4, num_stages=1),  # at most 16 B shared, unproven
+    Config(TILE=4096, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 49184 B shared, unproven
 )
-_BACKWARD_LOOP_2 = (
-    Config(TILE=2048, num_warps=4),  # at most 8192 B shared, unproven
-    Config(TILE=2048, num_warps=8),  # at most 8192 B shared, unproven
-    Config(TILE=2048, num_warps=16),  # at most 8192 B shared, unproven
-    Config(TILE=2048, num_warps=32),  # at most 8192 B shared, unproven
-    Config(TILE=4096, num_warps=8),  # at most 16384 B shared, unproven
-    Config(TILE=4096, num_warps=32),  # at most 16384 B shared, unproven
+_BACKWARD_COLUMNS_7 = (
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 16 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 16400 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 24592 B shared, unproven
+    Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=1),  # at most 16 B shared, unproven
+    Config(TILE=2048, PROGRAMS=4, num_warps=4, num_stages=3),  # at most 24592 B shared, unproven
+    Config(TILE=4096, PROGRAMS=2, num_warps=8, num_stages=3),  # at most 49184 B shared, unproven
 )
-_BACKWARD_LOOP_3 = (
-    Config(TILE=2048, num_warps=4),  # at most 1024 B shared, unproven
-    Config(TILE=4096, num_warps=4),  # at most 2048 B shared, unproven
-    Config(TILE=4096, num_warps=8),  # at most 2048 B shared, unproven
-    Config(TILE=8192, num_warps=4),  # at most 4096 B shared, unproven
-    Config(TILE=8192, num_warps=8),  # at most 4096 B shared, unproven
-    Config(TILE=8192, num_warps=16),  # at most 4096 B shared, unproven
-)
-_BACKWARD_LOOP_4 = (
-    Config(TILE=2048, num_warps=4),  # at most 2048 B shared, unproven
-    Config(TILE=2048, num_warps=8),  # at most 2048 B shared, unproven
-    Config(TILE=4096, num_warps=4),  # at most 4096 B shared, unproven
-    Config(TILE=4096, num_warps=8),  # at most 4096 B shared, unproven
-    Config(TILE=8192, num_warps=16),  # at most 8192 B shared, unproven
-    Config(TILE=16384, num_warps=16),  # at most 16384 B shared, unproven
-)
-#: Sweeps over one row, TILE elements at a time; by architecture class and element size in bytes.
-BACKWARD_LOOP_CONFIGS = by_class(
-    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2, 4), _BACKWARD_LOOP_1),
-    (("gfx90a", "gfx942", "gfx950"), (8,), _BACKWARD_LOOP_1),
-    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _BACKWARD_LOOP_2),
-    (("gfx90a", "gfx942", "gfx950"), (1, 2), _BACKWARD_LOOP_3),
-    (("gfx90a", "gfx942", "gfx950"), (4,), _BACKWARD_LOOP_4),
+#: Tiles of TILE elements over rows and columns, in PROGRAMS programs an SM; by architecture class and element size in bytes.
+BACKWARD_COLUMNS_CONFIGS = by_class(
+    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2), _BACKWARD_COLUMNS_1),
+    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120", "gfx950"), (4,), _BACKWARD_COLUMNS_1),
+    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120", "gfx950"), (8,), _BACKWARD_COLUMNS_2),
+    (("gfx90a", "gfx942", "gfx950"), (1,), _BACKWARD_COLUMNS_3),
+    (("gfx90a",), (2,), _BACKWARD_COLUMNS_3),
+    (("gfx90a", "gfx942"), (4,), _BACKWARD_COLUMNS_4),
+    (("gfx90a", "gfx942"), (8,), _BACKWARD_COLUMNS_5),
+    (("gfx942",), (2,), _BACKWARD_COLUMNS_6),
+    (("gfx950",), (2,), _BACKWARD_COLUMNS_7),
 )
 
 
@@ -213,16 +197,17 @@ def _bias_gelu_none_tiled(
 
 
 @triton.jit
-def _bias_gelu_backward_none_block(
+def _bias_gelu_backward_none_columns(
     x_ptr,
     bias_ptr,
     grad_out_ptr,
     grad_x_ptr,
-    grad_bias_ptr,
-    N,
+    grad_bias_parts_ptr,
+    M,
     ROWS_1,
     ROWS_2,
-    M,
+    N,
+    bias_col,
     grad_out_row_0,
     grad_out_row_1,
     grad_out_row_2,
@@ -231,165 +216,59 @@ def _bias_gelu_backward_none_block(
     x_row_1,
     x_row_2,
     x_col,
-    bias_row_0,
-    bias_row_1,
-    bias_row_2,
     grad_x_row_0,
     grad_x_row_1,
     grad_x_row_2,
     grad_x_col,
-    grad_bias_row_0,
-    grad_bias_row_1,
-    grad_bias_row_2,
+    PROGRAMS,
     BLOCK_M: tl.constexpr,
     BLOCK_N: tl.constexpr,
     EVEN_M: tl.constexpr,
     EVEN_N: tl.constexpr,
+    STAGES: tl.constexpr,
     NEEDS_GRAD_X: tl.constexpr,
     NEEDS_GRAD_BIAS: tl.constexpr,
     INT: tl.constexpr,
     FLOAT: tl.constexpr,
 ):
-    """A program holds BLOCK_M whole rows in registers."""
-    rows = tl.program_id(0).to(INT) * BLOCK_M + tl.arange(0, BLOCK_M)[:, None]
-    cols = tl.arange(0, BLOCK_N)[None, :].to(INT)
-    in_cols = below(cols, M, EVEN_N)
-    in_rows = below(rows, N, EVEN_M)
-    row_2 = rows % ROWS_2
-    row_1 = rows // ROWS_2 % ROWS_1
-    row_0 = rows // ROWS_2 // ROWS_1
-    grad_out_rows = (
-        grad_out_ptr + row_0 * grad_out_row_0 + row_1 * grad_out_row_1 + row_2 * grad_out_row_2
-    )
-    x_rows = x_ptr + row_0 * x_row_0 + row_1 * x_row_1 + row_2 * x_row_2
-    bias_rows = bias_ptr + row_0 * bias_row_0 + row_1 * bias_row_1 + row_2 * bias_row_2
-    grad_x_rows = grad_x_ptr + row_0 * grad_x_row_0 + row_1 * grad_x_row_1 + row_2 * grad_x_row_2
-    grad_bias_rows = (
-        grad_bias_ptr + row_0 * grad_bias_row_0 + row_1 * grad_bias_row_1 + row_2 * grad_bias_row_2
+    """A program goes over tiles of BLOCK_M rows by BLOCK_N columns, and carries their sums along."""
+    blocks = tl.cdiv(N, BLOCK_N)
+    block = tl.program_id(0) % blocks
+    program = tl.program_id(0) // blocks
+    part = program + tl.zeros((1, 1), INT)
+    cols = block * BLOCK_N + tl.arange(0, BLOCK_N)[None, :].to(INT)
+    in_cols = below(cols, N, EVEN_N)
+
+    bias = tl.load(
+        bias_ptr + cols * bias_col, mask=in_cols, other=0.0, eviction_policy="evict_last"
     )
 
-    grad_out = tl.load(
-        grad_out_rows + cols * grad_out_col,
-        mask=in_rows & in_cols,
-        other=0.0,
-        eviction_policy="evict_last",
-    ).to(FLOAT)
-    x = tl.load(
-        x_rows + cols * x_col, mask=in_rows & in_cols, other=0.0, eviction_policy="evict_last"
-    ).to(FLOAT)
-    bias = tl.load(bias_rows, mask=in_rows, other=0.0, eviction_policy="evict_last").to(FLOAT)
-    # return gelu(x + bias, approximate=approximate)
-    value = x + bias
-    grad_x = grad_out * (
-        0.5
-        + 0.5 * erf(value * 0.7071067811865476)
-        + value * (0.3989422804014327 * exp(-0.5 * (value * value)))
-    )
-    grad_bias = tl.sum(grad_x, axis=1, keep_dims=True)
-    if NEEDS_GRAD_X:
-        tl.store(
-            grad_x_rows + cols * grad_x_col,
-            narrow(grad_x, grad_x_ptr.dtype.element_ty),
-            mask=in_rows & in_cols,
+    grad_bias = tl.full((BLOCK_M, BLOCK_N), 0.0, FLOAT)
+    for tile in tl.range(program, tl.cdiv(M, BLOCK_M), PROGRAMS, num_stages=STAGES):
+        rows = tile * BLOCK_M + tl.arange(0, BLOCK_M)[:, None].to(INT)
+        in_rows = below(rows, M, EVEN_M)
+        row_2 = rows % ROWS_2
+        row_1 = rows // ROWS_2 % ROWS_1
+        row_0 = rows // ROWS_2 // ROWS_1
+        grad_out_rows = (
+            grad_out_ptr + row_0 * grad_out_row_0 + row_1 * grad_out_row_1 + row_2 * grad_out_row_2
         )
-    if NEEDS_GRAD_BIAS:
-        tl.store(grad_bias_rows, narrow(grad_bias, grad_bias_ptr.dtype.element_ty), mask=in_rows)
-
-
-@triton.jit
-def _bias_gelu_backward_none_loop(
-    x_ptr,
-    bias_ptr,
-    grad_out_ptr,
-    grad_x_ptr,
-    grad_bias_ptr,
-    N,
-    ROWS_1,
-    ROWS_2,
-    M,
-    bias_row_0,
-    bias_row_1,
-    bias_row_2,
-    grad_out_row_0,
-    grad_out_row_1,
-    grad_out_row_2,
-    grad_out_col,
-    x_row_0,
-    x_row_1,
-    x_row_2,
-    x_col,
-    grad_x_row_0,
-    grad_x_row_1,
-    grad_x_row_2,
-    grad_x_col,
-    grad_bias_row_0,
-    grad_bias_row_1,
-    grad_bias_row_2,
-    LANES: tl.constexpr,
-    VECTOR: tl.constexpr,
-    EVEN: tl.constexpr,
-    NEEDS_GRAD_X: tl.constexpr,
-    NEEDS_GRAD_BIAS: tl.constexpr,
-    INT: tl.constexpr,
-    FLOAT: tl.constexpr,
-):
-    """A program goes over one row twice, block by block."""
-    rows = tl.program_id(0).to(INT) + tl.arange(0, 1)[:, None]
-    lane = (tl.arange(0, LANES)[:, None] * VECTOR + tl.arange(0, VECTOR)[None, :]).to(INT)
-    row_2 = rows % ROWS_2
-    row_1 = rows // ROWS_2 % ROWS_1
-    row_0 = rows // ROWS_2 // ROWS_1
-    bias_rows = bias_ptr + row_0 * bias_row_0 + row_1 * bias_row_1 + row_2 * bias_row_2
-    grad_out_rows = (
-        grad_out_ptr + row_0 * grad_out_row_0 + row_1 * grad_out_row_1 + row_2 * grad_out_row_2
-    )
-    x_rows = x_ptr + row_0 * x_row_0 + row_1 * x_row_1 + row_2 * x_row_2
-    grad_x_rows = grad_x_ptr + row_0 * grad_x_row_0 + row_1 * grad_x_row_1 + row_2 * grad_x_row_2
-    grad_bias_rows = (
-        grad_bias_ptr + row_0 * grad_bias_row_0 + row_1 * grad_bias_row_1 + row_2 * grad_bias_row_2
-    )
-
-    bias = tl.load(bias_rows).to(FLOAT)
-
-    total = tl.full((LANES, 1), 0.0, FLOAT)
-    for start in range(0, M, LANES * VECTOR):
-        cols = start + lane
-        in_cols = below(cols, M, EVEN)
+        x_rows = x_ptr + row_0 * x_row_0 + row_1 * x_row_1 + row_2 * x_row_2
+        grad_x_rows = (
+            grad_x_ptr + row_0 * grad_x_row_0 + row_1 * grad_x_row_1 + row_2 * grad_x_row_2
+        )
 
         grad_out = tl.load(
             grad_out_rows + cols * grad_out_col,
-            mask=in_cols,
+            mask=in_rows & in_cols,
             other=0.0,
             eviction_policy="evict_last",
         ).to(FLOAT)
         x = tl.load(
-            x_rows + cols * x_col, mask=in_cols, other=0.0, eviction_policy="evict_last"
+            x_rows + cols * x_col, mask=in_rows & in_cols, other=0.0, eviction_policy="evict_last"
         ).to(FLOAT)
         # return gelu(x + bias, approximate=approximate)
-        value = x + bias
-        grad_x = grad_out * (
-            0.5
-            + 0.5 * erf(value * 0.7071067811865476)
-            + value * (0.3989422804014327 * exp(-0.5 * (value * value)))
-        )
-        total = total + tl.sum(grad_x, axis=1, keep_dims=True)
-
-    grad_bias = tl.sum(total, axis=0, keep_dims=True)
-
-    for start in range(0, M, LANES * VECTOR):
-        cols = start + lane
-        in_cols = below(cols, M, EVEN)
-
-        grad_out = tl.load(
-            grad_out_rows + cols * grad_out_col,
-            mask=in_cols,
-            other=0.0,
-            eviction_policy="evict_first",
-        ).to(FLOAT)
-        x = tl.load(
-            x_rows + cols * x_col, mask=in_cols, other=0.0, eviction_policy="evict_first"
-        ).to(FLOAT)
-        value = x + bias
+        value = x + bias.to(FLOAT)
         grad_x = grad_out * (
             0.5
             + 0.5 * erf(value * 0.7071067811865476)
@@ -399,167 +278,50 @@ def _bias_gelu_backward_none_loop(
             tl.store(
                 grad_x_rows + cols * grad_x_col,
                 narrow(grad_x, grad_x_ptr.dtype.element_ty),
-                mask=in_cols,
-                cache_modifier=".cs",
+                mask=in_rows & in_cols,
             )
+        if NEEDS_GRAD_BIAS:
+            grad_bias = grad_bias + tl.where(in_rows, grad_x, 0.0)
 
     if NEEDS_GRAD_BIAS:
-        tl.store(grad_bias_rows, narrow(grad_bias, grad_bias_ptr.dtype.element_ty))
-
-
-@triton.jit
-def _bias_gelu_backward_none_partial(
-    x_ptr,
-    bias_ptr,
-    grad_out_ptr,
-    partial_total_ptr,
-    N,
-    ROWS_1,
-    ROWS_2,
-    M,
-    bias_row_0,
-    bias_row_1,
-    bias_row_2,
-    grad_out_row_0,
-    grad_out_row_1,
-    grad_out_row_2,
-    grad_out_col,
-    x_row_0,
-    x_row_1,
-    x_row_2,
-    x_col,
-    LANES: tl.constexpr,
-    VECTOR: tl.constexpr,
-    EVEN: tl.constexpr,
-    SPLITS: tl.constexpr,
-    CHUNK: tl.constexpr,
-    INT: tl.constexpr,
-    FLOAT: tl.constexpr,
-):
-    """A program reduces one chunk of a row to its partial states."""
-    split = (tl.program_id(0) % SPLITS).to(INT)
-    rows = (tl.program_id(0) // SPLITS).to(INT) + tl.arange(0, 1)[:, None]
-    stop = tl.minimum((split + 1) * CHUNK, M)
-    lane = (tl.arange(0, LANES)[:, None] * VECTOR + tl.arange(0, VECTOR)[None, :]).to(INT)
-    row_2 = rows % ROWS_2
-    row_1 = rows // ROWS_2 % ROWS_1
-    row_0 = rows // ROWS_2 // ROWS_1
-    bias_rows = bias_ptr + row_0 * bias_row_0 + row_1 * bias_row_1 + row_2 * bias_row_2
-    grad_out_rows = (
-        grad_out_ptr + row_0 * grad_out_row_0 + row_1 * grad_out_row_1 + row_2 * grad_out_row_2
-    )
-    x_rows = x_ptr + row_0 * x_row_0 + row_1 * x_row_1 + row_2 * x_row_2
-
-    bias = tl.load(bias_rows).to(FLOAT)
-
-    total = tl.full((LANES, 1), 0.0, FLOAT)
-    for start in range(split * CHUNK, stop, LANES * VECTOR):
-        cols = start + lane
-        in_cols = below(cols, stop, EVEN)
-
-        grad_out = tl.load(grad_out_rows + cols * grad_out_col, mask=in_cols, other=0.0).to(FLOAT)
-        x = tl.load(x_rows + cols * x_col, mask=in_cols, other=0.0).to(FLOAT)
-        # return gelu(x + bias, approximate=approximate)
-        value = x + bias
-        grad_x = grad_out * (
-            0.5
-            + 0.5 * erf(value * 0.7071067811865476)
-            + value * (0.3989422804014327 * exp(-0.5 * (value * value)))
+        tl.store(
+            grad_bias_parts_ptr + part * N + cols,
+            tl.sum(grad_bias, axis=0, keep_dims=True),
+            mask=in_cols,
         )
-        total = total + tl.sum(grad_x, axis=1, keep_dims=True)
-
-    grad_bias = tl.sum(total, axis=0, keep_dims=True)
-    tl.store(partial_total_ptr + rows * SPLITS + split, grad_bias)
 
 
 @triton.jit
-def _bias_gelu_backward_none_finish(
-    partial_total_ptr,
-    x_ptr,
-    bias_ptr,
-    grad_out_ptr,
-    grad_x_ptr,
+def _bias_gelu_backward_none_join(
+    grad_bias_parts_ptr,
     grad_bias_ptr,
     N,
-    ROWS_1,
-    ROWS_2,
-    M,
-    bias_row_0,
-    bias_row_1,
-    bias_row_2,
-    grad_out_row_0,
-    grad_out_row_1,
-    grad_out_row_2,
-    grad_out_col,
-    x_row_0,
-    x_row_1,
-    x_row_2,
-    x_col,
-    grad_x_row_0,
-    grad_x_row_1,
-    grad_x_row_2,
-    grad_x_col,
-    grad_bias_row_0,
-    grad_bias_row_1,
-    grad_bias_row_2,
-    LANES: tl.constexpr,
-    VECTOR: tl.constexpr,
-    EVEN: tl.constexpr,
-    SPLITS: tl.constexpr,
-    CHUNK: tl.constexpr,
+    grad_bias_col,
+    PARTS,
     BLOCK_S: tl.constexpr,
-    NEEDS_GRAD_X: tl.constexpr,
+    BLOCK_N: tl.constexpr,
     NEEDS_GRAD_BIAS: tl.constexpr,
     INT: tl.constexpr,
     FLOAT: tl.constexpr,
 ):
-    """A program joins the partial states of a row, then goes over one chunk of it."""
-    split = (tl.program_id(0) % SPLITS).to(INT)
-    rows = (tl.program_id(0) // SPLITS).to(INT) + tl.arange(0, 1)[:, None]
-    stop = tl.minimum((split + 1) * CHUNK, M)
-    leads = rows * 0 + split == 0
-    lane = (tl.arange(0, LANES)[:, None] * VECTOR + tl.arange(0, VECTOR)[None, :]).to(INT)
-    row_2 = rows % ROWS_2
-    row_1 = rows // ROWS_2 % ROWS_1
-    row_0 = rows // ROWS_2 // ROWS_1
-    bias_rows = bias_ptr + row_0 * bias_row_0 + row_1 * bias_row_1 + row_2 * bias_row_2
-    grad_out_rows = (
-        grad_out_ptr + row_0 * grad_out_row_0 + row_1 * grad_out_row_1 + row_2 * grad_out_row_2
-    )
-    x_rows = x_ptr + row_0 * x_row_0 + row_1 * x_row_1 + row_2 * x_row_2
-    grad_x_rows = grad_x_ptr + row_0 * grad_x_row_0 + row_1 * grad_x_row_1 + row_2 * grad_x_row_2
-    grad_bias_rows = (
-        grad_bias_ptr + row_0 * grad_bias_row_0 + row_1 * grad_bias_row_1 + row_2 * grad_bias_row_2
-    )
+    """A program adds up the partial sums of BLOCK_N columns."""
+    blocks = tl.cdiv(N, BLOCK_N)
+    cols = tl.program_id(0) % blocks * BLOCK_N + tl.arange(0, BLOCK_N)[None, :].to(INT)
+    in_cols = cols < N
 
-    splits = tl.arange(0, BLOCK_S)[:, None]
-    total = tl.load(partial_total_ptr + rows * SPLITS + splits, mask=splits < SPLITS, other=0.0)
-    grad_bias = tl.sum(total, axis=0, keep_dims=True)
-    bias = tl.load(bias_rows).to(FLOAT)
-
-    for start in range(split * CHUNK, stop, LANES * VECTOR):
-        cols = start + lane
-        in_cols = below(cols, stop, EVEN)
-
-        grad_out = tl.load(grad_out_rows + cols * grad_out_col, mask=in_cols, other=0.0).to(FLOAT)
-        x = tl.load(x_rows + cols * x_col, mask=in_cols, other=0.0).to(FLOAT)
-        # return gelu(x + bias, approximate=approximate)
-        value = x + bias
-        grad_x = grad_out * (
-            0.5
-            + 0.5 * erf(value * 0.7071067811865476)
-            + value * (0.3989422804014327 * exp(-0.5 * (value * value)))
+    grad_bias = tl.full((BLOCK_S, BLOCK_N), 0.0, FLOAT)
+    for start in range(0, PARTS, BLOCK_S):
+        parts = start + tl.arange(0, BLOCK_S)[:, None].to(INT)
+        grad_bias += tl.load(
+            grad_bias_parts_ptr + parts * N + cols, mask=(parts < PARTS) & in_cols, other=0
         )
-        if NEEDS_GRAD_X:
-            tl.store(
-                grad_x_rows + cols * grad_x_col,
-                narrow(grad_x, grad_x_ptr.dtype.element_ty),
-                mask=in_cols,
-                cache_modifier=".cs",
-            )
-
+    grad_bias = tl.sum(grad_bias, axis=0, keep_dims=True)
     if NEEDS_GRAD_BIAS:
-        tl.store(grad_bias_rows, narrow(grad_bias, grad_bias_ptr.dtype.element_ty), mask=leads)
+        tl.store(
+            grad_bias_ptr + cols * grad_bias_col,
+            narrow(grad_bias, grad_bias_ptr.dtype.element_ty),
+            mask=in_cols,
+        )
 
 
 @triton.jit
@@ -617,16 +379,17 @@ def _bias_gelu_tanh_tiled(
 
 
 @triton.jit
-def _bias_gelu_backward_tanh_block(
+def _bias_gelu_backward_tanh_columns(
     x_ptr,
     bias_ptr,
     grad_out_ptr,
     grad_x_ptr,
-    grad_bias_ptr,
-    N,
+    grad_bias_parts_ptr,
+    M,
     ROWS_1,
     ROWS_2,
-    M,
+    N,
+    bias_col,
     grad_out_row_0,
     grad_out_row_1,
     grad_out_row_2,
@@ -635,165 +398,59 @@ def _bias_gelu_backward_tanh_block(
     x_row_1,
     x_row_2,
     x_col,
-    bias_row_0,
-    bias_row_1,
-    bias_row_2,
     grad_x_row_0,
     grad_x_row_1,
     grad_x_row_2,
     grad_x_col,
-    grad_bias_row_0,
-    grad_bias_row_1,
-    grad_bias_row_2,
+    PROGRAMS,
     BLOCK_M: tl.constexpr,
     BLOCK_N: tl.constexpr,
     EVEN_M: tl.constexpr,
     EVEN_N: tl.constexpr,
+    STAGES: tl.constexpr,
     NEEDS_GRAD_X: tl.constexpr,
     NEEDS_GRAD_BIAS: tl.constexpr,
     INT: tl.constexpr,
     FLOAT: tl.constexpr,
 ):
-    """A program holds BLOCK_M whole rows in registers."""
-    rows = tl.program_id(0).to(INT) * BLOCK_M + tl.arange(0, BLOCK_M)[:, None]
-    cols = tl.arange(0, BLOCK_N)[None, :].to(INT)
-    in_cols = below(cols, M, EVEN_N)
-    in_rows = below(rows, N, EVEN_M)
-    row_2 = rows % ROWS_2
-    row_1 = rows // ROWS_2 % ROWS_1
-    row_0 = rows // ROWS_2 // ROWS_1
-    grad_out_rows = (
-        grad_out_ptr + row_0 * grad_out_row_0 + row_1 * grad_out_row_1 + row_2 * grad_out_row_2
-    )
-    x_rows = x_ptr + row_0 * x_row_0 + row_1 * x_row_1 + row_2 * x_row_2
-    bias_rows = bias_ptr + row_0 * bias_row_0 + row_1 * bias_row_1 + row_2 * bias_row_2
-    grad_x_rows = grad_x_ptr + row_0 * grad_x_row_0 + row_1 * grad_x_row_1 + row_2 * grad_x_row_2
-    grad_bias_rows = (
-        grad_bias_ptr + row_0 * grad_bias_row_0 + row_1 * grad_bias_row_1 + row_2 * grad_bias_row_2
+    """A program goes over tiles of BLOCK_M rows by BLOCK_N columns, and carries their sums along."""
+    blocks = tl.cdiv(N, BLOCK_N)
+    block = tl.program_id(0) % blocks
+    program = tl.program_id(0) // blocks
+    part = program + tl.zeros((1, 1), INT)
+    cols = block * BLOCK_N + tl.arange(0, BLOCK_N)[None, :].to(INT)
+    in_cols = below(cols, N, EVEN_N)
+
+    bias = tl.load(
+        bias_ptr + cols * bias_col, mask=in_cols, other=0.0, eviction_policy="evict_last"
     )
 
-    grad_out = tl.load(
-        grad_out_rows + cols * grad_out_col,
-        mask=in_rows & in_cols,
-        other=0.0,
-        eviction_policy="evict_last",
-    ).to(FLOAT)
-    x = tl.load(
-        x_rows + cols * x_col, mask=in_rows & in_cols, other=0.0, eviction_policy="evict_last"
-    ).to(FLOAT)
-    bias = tl.load(bias_rows, mask=in_rows, other=0.0, eviction_policy="evict_last").to(FLOAT)
-    # return gelu(x + bias, approximate=approximate)
-    value = x + bias
-    value_2 = value * value
-    value_3 = sigmoid(1.5957691216057308 * (value + 0.044715 * (value_2 * value)))
-    value_4 = grad_out * value * (value_3 * (1.0 - value_3)) * 1.5957691216057308
-    value_5 = value_4 * 0.044715
-    grad_x = grad_out * value_3 + value_4 + value_5 * value_2 + 2.0 * (value_5 * value) * value
-    grad_bias = tl.sum(grad_x, axis=1, keep_dims=True)
-    if NEEDS_GRAD_X:
-        tl.store(
-            grad_x_rows + cols * grad_x_col,
-            narrow(grad_x, grad_x_ptr.dtype.element_ty),
-            mask=in_rows & in_cols,
+    grad_bias = tl.full((BLOCK_M, BLOCK_N), 0.0, FLOAT)
+    for tile in tl.range(program, tl.cdiv(M, BLOCK_M), PROGRAMS, num_stages=STAGES):
+        rows = tile * BLOCK_M + tl.arange(0, BLOCK_M)[:, None].to(INT)
+        in_rows = below(rows, M, EVEN_M)
+        row_2 = rows % ROWS_2
+        row_1 = rows // ROWS_2 % ROWS_1
+        row_0 = rows // ROWS_2 // ROWS_1
+        grad_out_rows = (
+            grad_out_ptr + row_0 * grad_out_row_0 + row_1 * grad_out_row_1 + row_2 * grad_out_row_2
         )
-    if NEEDS_GRAD_BIAS:
-        tl.store(grad_bias_rows, narrow(grad_bias, grad_bias_ptr.dtype.element_ty), mask=in_rows)
-
-
-@triton.jit
-def _bias_gelu_backward_tanh_loop(
-    x_ptr,
-    bias_ptr,
-    grad_out_ptr,
-    grad_x_ptr,
-    grad_bias_ptr,
-    N,
-    ROWS_1,
-    ROWS_2,
-    M,
-    bias_row_0,
-    bias_row_1,
-    bias_row_2,
-    grad_out_row_0,
-    grad_out_row_1,
-    grad_out_row_2,
-    grad_out_col,
-    x_row_0,
-    x_row_1,
-    x_row_2,
-    x_col,
-    grad_x_row_0,
-    grad_x_row_1,
-    grad_x_row_2,
-    grad_x_col,
-    grad_bias_row_0,
-    grad_bias_row_1,
-    grad_bias_row_2,
-    LANES: tl.constexpr,
-    VECTOR: tl.constexpr,
-    EVEN: tl.constexpr,
-    NEEDS_GRAD_X: tl.constexpr,
-    NEEDS_GRAD_BIAS: tl.constexpr,
-    INT: tl.constexpr,
-    FLOAT: tl.constexpr,
-):
-    """A program goes over one row twice, block by block."""
-    rows = tl.program_id(0).to(INT) + tl.arange(0, 1)[:, None]
-    lane = (tl.arange(0, LANES)[:, None] * VECTOR + tl.arange(0, VECTOR)[None, :]).to(INT)
-    row_2 = rows % ROWS_2
-    row_1 = rows // ROWS_2 % ROWS_1
-    row_0 = rows // ROWS_2 // ROWS_1
-    bias_rows = bias_ptr + row_0 * bias_row_0 + row_1 * bias_row_1 + row_2 * bias_row_2
-    grad_out_rows = (
-        grad_out_ptr + row_0 * grad_out_row_0 + row_1 * grad_out_row_1 + row_2 * grad_out_row_2
-    )
-    x_rows = x_ptr + row_0 * x_row_0 + row_1 * x_row_1 + row_2 * x_row_2
-    grad_x_rows = grad_x_ptr + row_0 * grad_x_row_0 + row_1 * grad_x_row_1 + row_2 * grad_x_row_2
-    grad_bias_rows = (
-        grad_bias_ptr + row_0 * grad_bias_row_0 + row_1 * grad_bias_row_1 + row_2 * grad_bias_row_2
-    )
-
-    bias = tl.load(bias_rows).to(FLOAT)
-
-    total = tl.full((LANES, 1), 0.0, FLOAT)
-    for start in range(0, M, LANES * VECTOR):
-        cols = start + lane
-        in_cols = below(cols, M, EVEN)
+        x_rows = x_ptr + row_0 * x_row_0 + row_1 * x_row_1 + row_2 * x_row_2
+        grad_x_rows = (
+            grad_x_ptr + row_0 * grad_x_row_0 + row_1 * grad_x_row_1 + row_2 * grad_x_row_2
+        )
 
         grad_out = tl.load(
             grad_out_rows + cols * grad_out_col,
-            mask=in_cols,
+            mask=in_rows & in_cols,
             other=0.0,
             eviction_policy="evict_last",
         ).to(FLOAT)
         x = tl.load(
-            x_rows + cols * x_col, mask=in_cols, other=0.0, eviction_policy="evict_last"
+            x_rows + cols * x_col, mask=in_rows & in_cols, other=0.0, eviction_policy="evict_last"
         ).to(FLOAT)
         # return gelu(x + bias, approximate=approximate)
-        value = x + bias
-        value_2 = value * value
-        value_3 = sigmoid(1.5957691216057308 * (value + 0.044715 * (value_2 * value)))
-        value_4 = grad_out * value * (value_3 * (1.0 - value_3)) * 1.5957691216057308
-        value_5 = value_4 * 0.044715
-        grad_x = grad_out * value_3 + value_4 + value_5 * value_2 + 2.0 * (value_5 * value) * value
-        total = total + tl.sum(grad_x, axis=1, keep_dims=True)
-
-    grad_bias = tl.sum(total, axis=0, keep_dims=True)
-
-    for start in range(0, M, LANES * VECTOR):
-        cols = start + lane
-        in_cols = below(cols, M, EVEN)
-
-        grad_out = tl.load(
-            grad_out_rows + cols * grad_out_col,
-            mask=in_cols,
-            other=0.0,
-            eviction_policy="evict_first",
-        ).to(FLOAT)
-        x = tl.load(
-            x_rows + cols * x_col, mask=in_cols, other=0.0, eviction_policy="evict_first"
-        ).to(FLOAT)
-        value = x + bias
+        value = x + bias.to(FLOAT)
         value_2 = value * value
         value_3 = sigmoid(1.5957691216057308 * (value + 0.044715 * (value_2 * value)))
         value_4 = grad_out * value * (value_3 * (1.0 - value_3)) * 1.5957691216057308
@@ -803,167 +460,50 @@ def _bias_gelu_backward_tanh_loop(
             tl.store(
                 grad_x_rows + cols * grad_x_col,
                 narrow(grad_x, grad_x_ptr.dtype.element_ty),
-                mask=in_cols,
-                cache_modifier=".cs",
+                mask=in_rows & in_cols,
             )
+        if NEEDS_GRAD_BIAS:
+            grad_bias = grad_bias + tl.where(in_rows, grad_x, 0.0)
 
     if NEEDS_GRAD_BIAS:
-        tl.store(grad_bias_rows, narrow(grad_bias, grad_bias_ptr.dtype.element_ty))
+        tl.store(
+            grad_bias_parts_ptr + part * N + cols,
+            tl.sum(grad_bias, axis=0, keep_dims=True),
+            mask=in_cols,
+        )
 
 
 @triton.jit
-def _bias_gelu_backward_tanh_partial(
-    x_ptr,
-    bias_ptr,
-    grad_out_ptr,
-    partial_total_ptr,
-    N,
-    ROWS_1,
-    ROWS_2,
-    M,
-    bias_row_0,
-    bias_row_1,
-    bias_row_2,
-    grad_out_row_0,
-    grad_out_row_1,
-    grad_out_row_2,
-    grad_out_col,
-    x_row_0,
-    x_row_1,
-    x_row_2,
-    x_col,
-    LANES: tl.constexpr,
-    VECTOR: tl.constexpr,
-    EVEN: tl.constexpr,
-    SPLITS: tl.constexpr,
-    CHUNK: tl.constexpr,
-    INT: tl.constexpr,
-    FLOAT: tl.constexpr,
-):
-    """A program reduces one chunk of a row to its partial states."""
-    split = (tl.program_id(0) % SPLITS).to(INT)
-    rows = (tl.program_id(0) // SPLITS).to(INT) + tl.arange(0, 1)[:, None]
-    stop = tl.minimum((split + 1) * CHUNK, M)
-    lane = (tl.arange(0, LANES)[:, None] * VECTOR + tl.arange(0, VECTOR)[None, :]).to(INT)
-    row_2 = rows % ROWS_2
-    row_1 = rows // ROWS_2 % ROWS_1
-    row_0 = rows // ROWS_2 // ROWS_1
-    bias_rows = bias_ptr + row_0 * bias_row_0 + row_1 * bias_row_1 + row_2 * bias_row_2
-    grad_out_rows = (
-        grad_out_ptr + row_0 * grad_out_row_0 + row_1 * grad_out_row_1 + row_2 * grad_out_row_2
-    )
-    x_rows = x_ptr + row_0 * x_row_0 + row_1 * x_row_1 + row_2 * x_row_2
-
-    bias = tl.load(bias_rows).to(FLOAT)
-
-    total = tl.full((LANES, 1), 0.0, FLOAT)
-    for start in range(split * CHUNK, stop, LANES * VECTOR):
-        cols = start + lane
-        in_cols = below(cols, stop, EVEN)
-
-        grad_out = tl.load(grad_out_rows + cols * grad_out_col, mask=in_cols, other=0.0).to(FLOAT)
-        x = tl.load(x_rows + cols * x_col, mask=in_cols, other=0.0).to(FLOAT)
-        # return gelu(x + bias, approximate=approximate)
-        value = x + bias
-        value_2 = value * value
-        value_3 = sigmoid(1.5957691216057308 * (value + 0.044715 * (value_2 * value)))
-        value_4 = grad_out * value * (value_3 * (1.0 - value_3)) * 1.5957691216057308
-        value_5 = value_4 * 0.044715
-        grad_x = grad_out * value_3 + value_4 + value_5 * value_2 + 2.0 * (value_5 * value) * value
-        total = total + tl.sum(grad_x, axis=1, keep_dims=True)
-
-    grad_bias = tl.sum(total, axis=0, keep_dims=True)
-    tl.store(partial_total_ptr + rows * SPLITS + split, grad_bias)
-
-
-@triton.jit
-def _bias_gelu_backward_tanh_finish(
-    partial_total_ptr,
-    x_ptr,
-    bias_ptr,
-    grad_out_ptr,
-    grad_x_ptr,
+def _bias_gelu_backward_tanh_join(
+    grad_bias_parts_ptr,
     grad_bias_ptr,
     N,
-    ROWS_1,
-    ROWS_2,
-    M,
-    bias_row_0,
-    bias_row_1,
-    bias_row_2,
-    grad_out_row_0,
-    grad_out_row_1,
-    grad_out_row_2,
-    grad_out_col,
-    x_row_0,
-    x_row_1,
-    x_row_2,
-    x_col,
-    grad_x_row_0,
-    grad_x_row_1,
-    grad_x_row_2,
-    grad_x_col,
-    grad_bias_row_0,
-    grad_bias_row_1,
-    grad_bias_row_2,
-    LANES: tl.constexpr,
-    VECTOR: tl.constexpr,
-    EVEN: tl.constexpr,
-    SPLITS: tl.constexpr,
-    CHUNK: tl.constexpr,
+    grad_bias_col,
+    PARTS,
     BLOCK_S: tl.constexpr,
-    NEEDS_GRAD_X: tl.constexpr,
+    BLOCK_N: tl.constexpr,
     NEEDS_GRAD_BIAS: tl.constexpr,
     INT: tl.constexpr,
     FLOAT: tl.constexpr,
 ):
-    """A program joins the partial states of a row, then goes over one chunk of it."""
-    split = (tl.program_id(0) % SPLITS).to(INT)
-    rows = (tl.program_id(0) // SPLITS).to(INT) + tl.arange(0, 1)[:, None]
-    stop = tl.minimum((split + 1) * CHUNK, M)
-    leads = rows * 0 + split == 0
-    lane = (tl.arange(0, LANES)[:, None] * VECTOR + tl.arange(0, VECTOR)[None, :]).to(INT)
-    row_2 = rows % ROWS_2
-    row_1 = rows // ROWS_2 % ROWS_1
-    row_0 = rows // ROWS_2 // ROWS_1
-    bias_rows = bias_ptr + row_0 * bias_row_0 + row_1 * bias_row_1 + row_2 * bias_row_2
-    grad_out_rows = (
-        grad_out_ptr + row_0 * grad_out_row_0 + row_1 * grad_out_row_1 + row_2 * grad_out_row_2
-    )
-    x_rows = x_ptr + row_0 * x_row_0 + row_1 * x_row_1 + row_2 * x_row_2
-    grad_x_rows = grad_x_ptr + row_0 * grad_x_row_0 + row_1 * grad_x_row_1 + row_2 * grad_x_row_2
-    grad_bias_rows = (
-        grad_bias_ptr + row_0 * grad_bias_row_0 + row_1 * grad_bias_row_1 + row_2 * grad_bias_row_2
-    )
+    """A program adds up the partial sums of BLOCK_N columns."""
+    blocks = tl.cdiv(N, BLOCK_N)
+    cols = tl.program_id(0) % blocks * BLOCK_N + tl.arange(0, BLOCK_N)[None, :].to(INT)
+    in_cols = cols < N
 
-    splits = tl.arange(0, BLOCK_S)[:, None]
-    total = tl.load(partial_total_ptr + rows * SPLITS + splits, mask=splits < SPLITS, other=0.0)
-    grad_bias = tl.sum(total, axis=0, keep_dims=True)
-    bias = tl.load(bias_rows).to(FLOAT)
-
-    for start in range(split * CHUNK, stop, LANES * VECTOR):
-        cols = start + lane
-        in_cols = below(cols, stop, EVEN)
-
-        grad_out = tl.load(grad_out_rows + cols * grad_out_col, mask=in_cols, other=0.0).to(FLOAT)
-        x = tl.load(x_rows + cols * x_col, mask=in_cols, other=0.0).to(FLOAT)
-        # return gelu(x + bias, approximate=approximate)
-        value = x + bias
-        value_2 = value * value
-        value_3 = sigmoid(1.5957691216057308 * (value + 0.044715 * (value_2 * value)))
-        value_4 = grad_out * value * (value_3 * (1.0 - value_3)) * 1.5957691216057308
-        value_5 = value_4 * 0.044715
-        grad_x = grad_out * value_3 + value_4 + value_5 * value_2 + 2.0 * (value_5 * value) * value
-        if NEEDS_GRAD_X:
-            tl.store(
-                grad_x_rows + cols * grad_x_col,
-                narrow(grad_x, grad_x_ptr.dtype.element_ty),
-                mask=in_cols,
-                cache_modifier=".cs",
-            )
-
+    grad_bias = tl.full((BLOCK_S, BLOCK_N), 0.0, FLOAT)
+    for start in range(0, PARTS, BLOCK_S):
+        parts = start + tl.arange(0, BLOCK_S)[:, None].to(INT)
+        grad_bias += tl.load(
+            grad_bias_parts_ptr + parts * N + cols, mask=(parts < PARTS) & in_cols, other=0
+        )
+    grad_bias = tl.sum(grad_bias, axis=0, keep_dims=True)
     if NEEDS_GRAD_BIAS:
-        tl.store(grad_bias_rows, narrow(grad_bias, grad_bias_ptr.dtype.element_ty), mask=leads)
+        tl.store(
+            grad_bias_ptr + cols * grad_bias_col,
+            narrow(grad_bias, grad_bias_ptr.dtype.element_ty),
+            mask=in_cols,
+        )
 
 
 def _plan_none(call: Call) -> Launch:
@@ -1011,175 +551,66 @@ def _plan_none(call: Call) -> Launch:
 
 def _plan_backward_none(call: Call) -> Launch:
     """Kernel, config and grid for one set of shapes, strides and dtypes."""
-    rows = call.axes(("N",), limit=3, spare_last=True)
-    cols = call.axes(("M",), limit=1)
+    rows = call.axes(("M",), limit=3, spare_last=True)
+    cols = call.axes(("N",), limit=1)
     columns = cols.total
-    width = next_power_of_2(columns)
 
-    def block_time(config: Config) -> float:
-        work = Work(reads=2, writes=1, flops=28, special=2, joins=1, held=1.5, held_wide=2)
-        return block_cost(config, call.target, work, call.element_size, rows.total, width)
+    def columns_time(config: Config) -> float:
+        work = Work(reads=2, writes=1, flops=28, special=2, held=3, held_wide=4)
+        return columns_cost(config, call.target, work, call.element_size, rows.total, columns)
 
-    block = least(call, BACKWARD_BLOCK_CONFIGS, block_time)
-
-    def loop_time(config: Config) -> float:
-        work = Work(
-            reads=2,
-            writes=1,
-            flops=55.25,
-            special=4,
-            rereads=2,
-            joins=1,
-            passes=2,
-            held=0.975,
-            held_wide=1.35,
-        )
-        return loop_cost(config, call.target, work, call.element_size, rows.total, columns)
-
-    loop = least(call, BACKWARD_LOOP_CONFIGS, loop_time)
-
-    def split_time(config: Config) -> float:
-        work = Work(
-            reads=2,
-            writes=1,
-            flops=55.25,
-            special=4,
-            rereads=2,
-            joins=1,
-            passes=2,
-            held=0.975,
-            held_wide=1.35,
-        )
-        return split_cost(config, call.target, work, call.element_size, rows.total, columns)
-
-    split = least(call, BACKWARD_LOOP_CONFIGS, split_time)
-
-    if call.takes("split", split < min(block, loop)):
-        config = call.choose(BACKWARD_LOOP_CONFIGS, split_time)
-        splits, chunk = split_row(call.target, rows.total, columns, config["TILE"])
-        vector = max(1, 16 // call.element_size)
-        even = columns > 0 and columns % config["TILE"] == 0
-        return Launch(
-            Step(
-                _bias_gelu_backward_none_partial,
-                grid=(rows.total * splits,),
-                tensors=("x", "bias", "grad_out", "partial_total"),
-                integers=(
-                    rows.total,
-                    *rows.sizes[1:],
-                    cols.total,
-                    *rows.strides("bias"),
-                    *rows.strides("grad_out"),
-                    cols.strides("grad_out")[0],
-                    *rows.strides("x"),
-                    cols.strides("x")[0],
-                ),
-                constants={
-                    "LANES": config["TILE"] // vector,
-                    "VECTOR": vector,
-                    "EVEN": even,
-                    "SPLITS": splits,
-                    "CHUNK": chunk,
-                },
-                config=config,
-            ),
-            Step(
-                _bias_gelu_backward_none_finish,
-                grid=(rows.total * splits,),
-                tensors=("partial_total", "x", "bias", "grad_out", "grad_x", "grad_bias"),
-                integers=(
-                    rows.total,
-                    *rows.sizes[1:],
-                    cols.total,
-                    *rows.strides("bias"),
-                    *rows.strides("grad_out"),
-                    cols.strides("grad_out")[0],
-                    *rows.strides("x"),
-                    cols.strides("x")[0],
-                    *rows.strides("grad_x"),
-                    cols.strides("grad_x")[0],
-                    *rows.strides("grad_bias"),
-                ),
-                constants={
-                    "LANES": config["TILE"] // vector,
-                    "VECTOR": vector,
-                    "EVEN": even,
-                    "SPLITS": splits,
-                    "CHUNK": chunk,
-                    "BLOCK_S": next_power_of_2(splits),
-                    "NEEDS_GRAD_X": call.needs("grad_x"),
-                    "NEEDS_GRAD_BIAS": call.needs("grad_bias"),
-                },
-                config=config,
-            ),
-            workspaces={
-                "partial_total": ((rows.total, splits), call.float),
-            },
-        )
-
-    if call.takes("block", block <= loop):
-        config = call.choose(BACKWARD_BLOCK_CONFIGS, block_time)
-        block_m = max(1, min(config["TILE"] // width, next_power_of_2(rows.total)))
-        return Launch(
-            Step(
-                _bias_gelu_backward_none_block,
-                grid=(cdiv(rows.total, block_m),),
-                tensors=("x", "bias", "grad_out", "grad_x", "grad_bias"),
-                integers=(
-                    rows.total,
-                    *rows.sizes[1:],
-                    cols.total,
-                    *rows.strides("grad_out"),
-                    cols.strides("grad_out")[0],
-                    *rows.strides("x"),
-                    cols.strides("x")[0],
-                    *rows.strides("bias"),
-                    *rows.strides("grad_x"),
-                    cols.strides("grad_x")[0],
-                    *rows.strides("grad_bias"),
-                ),
-                constants={
-                    "BLOCK_M": block_m,
-                    "BLOCK_N": width,
-                    "EVEN_M": rows.total % block_m == 0,
-                    "EVEN_N": columns == width,
-                    "NEEDS_GRAD_X": call.needs("grad_x"),
-                    "NEEDS_GRAD_BIAS": call.needs("grad_bias"),
-                },
-                config=config,
-            )
-        )
-
-    config = call.choose(BACKWARD_LOOP_CONFIGS, loop_time)
-    vector = max(1, 16 // call.element_size)
-    even = columns > 0 and columns % config["TILE"] == 0
+    config = call.choose(BACKWARD_COLUMNS_CONFIGS, columns_time)
+    block_m, block_n = tile_shape(
+        rows.crossed(), rows.total, columns, config["TILE"], call.element_size
+    )
+    blocks = cdiv(columns, block_n)
+    programs = programs_of(config, call.target, cdiv(rows.total, block_m), blocks)
     return Launch(
         Step(
-            _bias_gelu_backward_none_loop,
-            grid=(rows.total,),
-            tensors=("x", "bias", "grad_out", "grad_x", "grad_bias"),
+            _bias_gelu_backward_none_columns,
+            grid=(programs * blocks,),
+            tensors=("x", "bias", "grad_out", "grad_x", "grad_bias_parts"),
             integers=(
                 rows.total,
                 *rows.sizes[1:],
                 cols.total,
-                *rows.strides("bias"),
+                cols.strides("bias")[0],
                 *rows.strides("grad_out"),
                 cols.strides("grad_out")[0],
                 *rows.strides("x"),
                 cols.strides("x")[0],
                 *rows.strides("grad_x"),
                 cols.strides("grad_x")[0],
-                *rows.strides("grad_bias"),
+                programs,
             ),
             constants={
-                "LANES": config["TILE"] // vector,
-                "VECTOR": vector,
-                "EVEN": even,
+                "BLOCK_M": block_m,
+                "BLOCK_N": block_n,
+                "EVEN_M": rows.total % block_m == 0,
+                "EVEN_N": columns % block_n == 0,
+                "STAGES": config["num_stages"],
                 "NEEDS_GRAD_X": call.needs("grad_x"),
                 "NEEDS_GRAD_BIAS": call.needs("grad_bias"),
             },
             config=config,
+        ),
+        Step(
+            _bias_gelu_backward_none_join,
+            grid=(cdiv(columns, join_tile(config, programs, columns)[1]),),
+            tensors=("grad_bias_parts", "grad_bias"),
+            integers=(cols.total, cols.strides("grad_bias")[0], programs),
+            constants={
+                "BLOCK_S": join_tile(config, programs, columns)[0],
+                "BLOCK_N": join_tile(config, programs, columns)[1],
+                "NEEDS_GRAD_BIAS": call.needs("grad_bias"),
+            },
+            config=config,
         )
+        if call.needs("grad_bias")
+        else None,
+        workspaces={
+            "grad_bias_parts": ((programs, columns), call.float),
+        },
     )
 
 
@@ -1228,175 +659,66 @@ def _plan_tanh(call: Call) -> Launch:
 
 def _plan_backward_tanh(call: Call) -> Launch:
     """Kernel, config and grid for one set of shapes, strides and dtypes."""
-    rows = call.axes(("N",), limit=3, spare_last=True)
-    cols = call.axes(("M",), limit=1)
+    rows = call.axes(("M",), limit=3, spare_last=True)
+    cols = call.axes(("N",), limit=1)
     columns = cols.total
-    width = next_power_of_2(columns)
 
-    def block_time(config: Config) -> float:
-        work = Work(reads=2, writes=1, flops=24, special=2, joins=1, held=5.5, held_wide=6)
-        return block_cost(config, call.target, work, call.element_size, rows.total, width)
+    def columns_time(config: Config) -> float:
+        work = Work(reads=2, writes=1, flops=24, special=2, held=7, held_wide=8)
+        return columns_cost(config, call.target, work, call.element_size, rows.total, columns)
 
-    block = least(call, BACKWARD_BLOCK_CONFIGS, block_time)
-
-    def loop_time(config: Config) -> float:
-        work = Work(
-            reads=2,
-            writes=1,
-            flops=47.25,
-            special=4,
-            rereads=2,
-            joins=1,
-            passes=2,
-            held=3.375,
-            held_wide=3.75,
-        )
-        return loop_cost(config, call.target, work, call.element_size, rows.total, columns)
-
-    loop = least(call, BACKWARD_LOOP_CONFIGS, loop_time)
-
-    def split_time(config: Config) -> float:
-        work = Work(
-            reads=2,
-            writes=1,
-            flops=47.25,
-            special=4,
-            rereads=2,
-            joins=1,
-            passes=2,
-            held=3.375,
-            held_wide=3.75,
-        )
-        return split_cost(config, call.target, work, call.element_size, rows.total, columns)
-
-    split = least(call, BACKWARD_LOOP_CONFIGS, split_time)
-
-    if call.takes("split", split < min(block, loop)):
-        config = call.choose(BACKWARD_LOOP_CONFIGS, split_time)
-        splits, chunk = split_row(call.target, rows.total, columns, config["TILE"])
-        vector = max(1, 16 // call.element_size)
-        even = columns > 0 and columns % config["TILE"] == 0
-        return Launch(
-            Step(
-                _bias_gelu_backward_tanh_partial,
-                grid=(rows.total * splits,),
-                tensors=("x", "bias", "grad_out", "partial_total"),
-                integers=(
-                    rows.total,
-                    *rows.sizes[1:],
-                    cols.total,
-                    *rows.strides("bias"),
-                    *rows.strides("grad_out"),
-                    cols.strides("grad_out")[0],
-                    *rows.strides("x"),
-                    cols.strides("x")[0],
-                ),
-                constants={
-                    "LANES": config["TILE"] // vector,
-                    "VECTOR": vector,
-                    "EVEN": even,
-                    "SPLITS": splits,
-                    "CHUNK": chunk,
-                },
-                config=config,
-            ),
-            Step(
-                _bias_gelu_backward_tanh_finish,
-                grid=(rows.total * splits,),
-                tensors=("partial_total", "x", "bias", "grad_out", "grad_x", "grad_bias"),
-                integers=(
-                    rows.total,
-                    *rows.sizes[1:],
-                    cols.total,
-                    *rows.strides("bias"),
-                    *rows.strides("grad_out"),
-                    cols.strides("grad_out")[0],
-                    *rows.strides("x"),
-                    cols.strides("x")[0],
-                    *rows.strides("grad_x"),
-                    cols.strides("grad_x")[0],
-                    *rows.strides("grad_bias"),
-                ),
-                constants={
-                    "LANES": config["TILE"] // vector,
-                    "VECTOR": vector,
-                    "EVEN": even,
-                    "SPLITS": splits,
-                    "CHUNK": chunk,
-                    "BLOCK_S": next_power_of_2(splits),
-                    "NEEDS_GRAD_X": call.needs("grad_x"),
-                    "NEEDS_GRAD_BIAS": call.needs("grad_bias"),
-                },
-                config=config,
-            ),
-            workspaces={
-                "partial_total": ((rows.total, splits), call.float),
-            },
-        )
-
-    if call.takes("block", block <= loop):
-        config = call.choose(BACKWARD_BLOCK_CONFIGS, block_time)
-        block_m = max(1, min(config["TILE"] // width, next_power_of_2(rows.total)))
-        return Launch(
-            Step(
-                _bias_gelu_backward_tanh_block,
-                grid=(cdiv(rows.total, block_m),),
-                tensors=("x", "bias", "grad_out", "grad_x", "grad_bias"),
-                integers=(
-                    rows.total,
-                    *rows.sizes[1:],
-                    cols.total,
-                    *rows.strides("grad_out"),
-                    cols.strides("grad_out")[0],
-                    *rows.strides("x"),
-                    cols.strides("x")[0],
-                    *rows.strides("bias"),
-                    *rows.strides("grad_x"),
-                    cols.strides("grad_x")[0],
-                    *rows.strides("grad_bias"),
-                ),
-                constants={
-                    "BLOCK_M": block_m,
-                    "BLOCK_N": width,
-                    "EVEN_M": rows.total % block_m == 0,
-                    "EVEN_N": columns == width,
-                    "NEEDS_GRAD_X": call.needs("grad_x"),
-                    "NEEDS_GRAD_BIAS": call.needs("grad_bias"),
-                },
-                config=config,
-            )
-        )
-
-    config = call.choose(BACKWARD_LOOP_CONFIGS, loop_time)
-    vector = max(1, 16 // call.element_size)
-    even = columns > 0 and columns % config["TILE"] == 0
+    config = call.choose(BACKWARD_COLUMNS_CONFIGS, columns_time)
+    block_m, block_n = tile_shape(
+        rows.crossed(), rows.total, columns, config["TILE"], call.element_size
+    )
+    blocks = cdiv(columns, block_n)
+    programs = programs_of(config, call.target, cdiv(rows.total, block_m), blocks)
     return Launch(
         Step(
-            _bias_gelu_backward_tanh_loop,
-            grid=(rows.total,),
-            tensors=("x", "bias", "grad_out", "grad_x", "grad_bias"),
+            _bias_gelu_backward_tanh_columns,
+            grid=(programs * blocks,),
+            tensors=("x", "bias", "grad_out", "grad_x", "grad_bias_parts"),
             integers=(
                 rows.total,
                 *rows.sizes[1:],
                 cols.total,
-                *rows.strides("bias"),
+                cols.strides("bias")[0],
                 *rows.strides("grad_out"),
                 cols.strides("grad_out")[0],
                 *rows.strides("x"),
                 cols.strides("x")[0],
                 *rows.strides("grad_x"),
                 cols.strides("grad_x")[0],
-                *rows.strides("grad_bias"),
+                programs,
             ),
             constants={
-                "LANES": config["TILE"] // vector,
-                "VECTOR": vector,
-                "EVEN": even,
+                "BLOCK_M": block_m,
+                "BLOCK_N": block_n,
+                "EVEN_M": rows.total % block_m == 0,
+                "EVEN_N": columns % block_n == 0,
+                "STAGES": config["num_stages"],
                 "NEEDS_GRAD_X": call.needs("grad_x"),
                 "NEEDS_GRAD_BIAS": call.needs("grad_bias"),
             },
             config=config,
+        ),
+        Step(
+            _bias_gelu_backward_tanh_join,
+            grid=(cdiv(columns, join_tile(config, programs, columns)[1]),),
+            tensors=("grad_bias_parts", "grad_bias"),
+            integers=(cols.total, cols.strides("grad_bias")[0], programs),
+            constants={
+                "BLOCK_S": join_tile(config, programs, columns)[0],
+                "BLOCK_N": join_tile(config, programs, columns)[1],
+                "NEEDS_GRAD_BIAS": call.needs("grad_bias"),
+            },
+            config=config,
         )
+        if call.needs("grad_bias")
+        else None,
+        workspaces={
+            "grad_bias_parts": ((programs, columns), call.float),
+        },
     )
 
 

@@ -1,6 +1,6 @@
 """Dynamic tanh, which stands in for a norm; alpha is learned (Zhu et al., arXiv:2503.10622).
 
-Built by tilegen 0.1.0 from specs/dyt.py (spec 7a590c66, templates c2fd5bca).
+Built by tilegen 0.1.0 from specs/dyt.py (spec 7a590c66, templates 6c84c300).
 Rebuild with `tilegen build`; edits are overwritten.
 
 Traffic: 2*M*N*e + 2*N*e + e bytes (e: bytes of an element)
@@ -25,17 +25,13 @@ from ._runtime import (
     Variant,
     Work,
     below,
-    block_cost,
     by_class,
     cdiv,
+    columns_cost,
     flat_cost,
-    in_stages,
-    least,
-    loop_cost,
+    join_tile,
     narrow,
-    next_power_of_2,
-    split_cost,
-    split_row,
+    programs_of,
     tanh,
     tile_shape,
     widen,
@@ -87,140 +83,73 @@ TILED_CONFIGS = by_class(
     (("gfx90a", "gfx942", "gfx950"), (1, 2), _TILED_4),
 )
 
-_BACKWARD_TILED_1 = (
-    Config(TILE=1024, num_warps=1),  # at most 8192 B shared, unproven
-    Config(TILE=1024, num_warps=2),  # at most 8192 B shared, unproven
-    Config(TILE=1024, num_warps=4),  # at most 8192 B shared, unproven
-    Config(TILE=2048, num_warps=1),  # at most 16384 B shared, unproven
-    Config(TILE=2048, num_warps=2),  # at most 16384 B shared, unproven
-    Config(TILE=2048, num_warps=4),  # at most 16384 B shared, unproven
+_BACKWARD_COLUMNS_1 = (
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 16 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 32784 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 49168 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 32 B shared, unproven
+    Config(TILE=2048, PROGRAMS=2, num_warps=8, num_stages=3),  # at most 49184 B shared, unproven
+    Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 98368 B shared, unproven
 )
-_BACKWARD_TILED_2 = (
-    Config(TILE=1024, num_warps=1),  # at most 8192 B shared, unproven
-    Config(TILE=1024, num_warps=2),  # at most 8192 B shared, unproven
-    Config(TILE=1024, num_warps=4),  # at most 8192 B shared, unproven
-    Config(TILE=1024, num_warps=8),  # at most 8192 B shared, unproven
-    Config(TILE=2048, num_warps=2),  # at most 16384 B shared, unproven
-    Config(TILE=2048, num_warps=4),  # at most 16384 B shared, unproven
+_BACKWARD_COLUMNS_2 = (
+    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 64 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=2),  # at most 65600 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 98368 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 128 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=16, num_stages=2),  # at most 65664 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 98432 B shared, unproven
 )
-_BACKWARD_TILED_3 = (
-    Config(TILE=1024, num_warps=1),  # at most 4096 B shared, unproven
-    Config(TILE=1024, num_warps=2),  # at most 4096 B shared, unproven
-    Config(TILE=2048, num_warps=1),  # at most 8192 B shared, unproven
-    Config(TILE=2048, num_warps=2),  # at most 8192 B shared, unproven
-    Config(TILE=2048, num_warps=4),  # at most 8192 B shared, unproven
-    Config(TILE=4096, num_warps=1),  # at most 16384 B shared, unproven
+_BACKWARD_COLUMNS_3 = (
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 16 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 16400 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 24592 B shared, unproven
+    Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=1),  # at most 16 B shared, unproven
+    Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=2),  # at most 16400 B shared, unproven
+    Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=3),  # at most 24592 B shared, unproven
 )
-#: Tiles of TILE elements over strided axes; by architecture class and element size in bytes.
-BACKWARD_TILED_CONFIGS = by_class(
-    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2), _BACKWARD_TILED_1),
-    (
-        ("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120", "gfx90a", "gfx942", "gfx950"),
-        (4,),
-        _BACKWARD_TILED_1,
-    ),
-    (("gfx90a", "gfx942", "gfx950"), (8,), _BACKWARD_TILED_1),
-    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _BACKWARD_TILED_2),
-    (("gfx90a", "gfx942", "gfx950"), (1, 2), _BACKWARD_TILED_3),
+_BACKWARD_COLUMNS_4 = (
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 16 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 32784 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 49168 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 32 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 49184 B shared, unproven
+    Config(TILE=2048, PROGRAMS=4, num_warps=8, num_stages=1),  # at most 32 B shared, unproven
 )
-
-_BACKWARD_BLOCK_1 = (
-    Config(TILE=512, num_warps=1),  # at most 8 B shared, unproven
-    Config(TILE=512, num_warps=2),  # at most 8 B shared, unproven
-    Config(TILE=4096, num_warps=8),  # at most 64 B shared, unproven
-    Config(TILE=4096, num_warps=16),  # at most 64 B shared, unproven
-    Config(TILE=8192, num_warps=4),  # at most 128 B shared, unproven
-    Config(TILE=16384, num_warps=32),  # at most 256 B shared, unproven
+_BACKWARD_COLUMNS_5 = (
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 32 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 64 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 128 B shared, unproven
+    Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=1),  # at most 32 B shared, unproven
+    Config(TILE=2048, PROGRAMS=2, num_warps=8, num_stages=1),  # at most 64 B shared, unproven
+    Config(TILE=2048, PROGRAMS=2, num_warps=16, num_stages=1),  # at most 128 B shared, unproven
 )
-_BACKWARD_BLOCK_2 = (
-    Config(TILE=512, num_warps=1),  # at most 32 B shared, unproven
-    Config(TILE=512, num_warps=2),  # at most 32 B shared, unproven
-    Config(TILE=1024, num_warps=1),  # at most 64 B shared, unproven
-    Config(TILE=4096, num_warps=4),  # at most 256 B shared, unproven
-    Config(TILE=4096, num_warps=16),  # at most 256 B shared, unproven
-    Config(TILE=8192, num_warps=16),  # at most 512 B shared, unproven
+_BACKWARD_COLUMNS_6 = (
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 16 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 16400 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 24592 B shared, unproven
+    Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=3),  # at most 24592 B shared, unproven
+    Config(TILE=2048, PROGRAMS=4, num_warps=4, num_stages=1),  # at most 16 B shared, unproven
+    Config(TILE=4096, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 49184 B shared, unproven
 )
-_BACKWARD_BLOCK_3 = (
-    Config(TILE=512, num_warps=1),  # at most 64 B shared, unproven
-    Config(TILE=512, num_warps=2),  # at most 64 B shared, unproven
-    Config(TILE=512, num_warps=4),  # at most 64 B shared, unproven
-    Config(TILE=512, num_warps=8),  # at most 64 B shared, unproven
-    Config(TILE=1024, num_warps=2),  # at most 128 B shared, unproven
-    Config(TILE=4096, num_warps=16),  # at most 512 B shared, unproven
+_BACKWARD_COLUMNS_7 = (
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 16 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 16400 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 24592 B shared, unproven
+    Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=1),  # at most 16 B shared, unproven
+    Config(TILE=2048, PROGRAMS=4, num_warps=4, num_stages=3),  # at most 24592 B shared, unproven
+    Config(TILE=4096, PROGRAMS=2, num_warps=8, num_stages=3),  # at most 49184 B shared, unproven
 )
-_BACKWARD_BLOCK_4 = (
-    Config(TILE=4096, num_warps=1),  # at most 32 B shared, unproven
-    Config(TILE=4096, num_warps=8),  # at most 32 B shared, unproven
-    Config(TILE=8192, num_warps=2),  # at most 64 B shared, unproven
-    Config(TILE=8192, num_warps=8),  # at most 64 B shared, unproven
-    Config(TILE=16384, num_warps=4),  # at most 128 B shared, unproven
-    Config(TILE=32768, num_warps=16),  # at most 256 B shared, unproven
-)
-_BACKWARD_BLOCK_5 = (
-    Config(TILE=512, num_warps=1),  # at most 8 B shared, unproven
-    Config(TILE=1024, num_warps=1),  # at most 16 B shared, unproven
-    Config(TILE=4096, num_warps=2),  # at most 64 B shared, unproven
-    Config(TILE=4096, num_warps=16),  # at most 64 B shared, unproven
-    Config(TILE=8192, num_warps=4),  # at most 128 B shared, unproven
-    Config(TILE=16384, num_warps=16),  # at most 256 B shared, unproven
-)
-#: Whole rows in registers, TILE elements to a program; by architecture class and element size in bytes.
-BACKWARD_BLOCK_CONFIGS = by_class(
-    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2), _BACKWARD_BLOCK_1),
-    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (4,), _BACKWARD_BLOCK_2),
-    (("gfx90a", "gfx942", "gfx950"), (8,), _BACKWARD_BLOCK_2),
-    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _BACKWARD_BLOCK_3),
-    (("gfx90a", "gfx942", "gfx950"), (1, 2), _BACKWARD_BLOCK_4),
-    (("gfx90a", "gfx942", "gfx950"), (4,), _BACKWARD_BLOCK_5),
-)
-
-_BACKWARD_LOOP_1 = (
-    Config(TILE=2048, num_warps=4),  # at most 8192 B shared, unproven
-    Config(TILE=2048, num_warps=8),  # at most 8192 B shared, unproven
-    Config(TILE=4096, num_warps=4),  # at most 16384 B shared, unproven
-    Config(TILE=4096, num_warps=8),  # at most 16384 B shared, unproven
-    Config(TILE=4096, num_warps=16),  # at most 16384 B shared, unproven
-    Config(TILE=8192, num_warps=16),  # at most 32768 B shared, unproven
-)
-_BACKWARD_LOOP_2 = (
-    Config(TILE=2048, num_warps=4),  # at most 2048 B shared, unproven
-    Config(TILE=2048, num_warps=8),  # at most 2048 B shared, unproven
-    Config(TILE=2048, num_warps=16),  # at most 2048 B shared, unproven
-    Config(TILE=4096, num_warps=4),  # at most 4096 B shared, unproven
-    Config(TILE=8192, num_warps=16),  # at most 8192 B shared, unproven
-    Config(TILE=16384, num_warps=32),  # at most 16384 B shared, unproven
-)
-_BACKWARD_LOOP_3 = (
-    Config(TILE=2048, num_warps=4),  # at most 1024 B shared, unproven
-    Config(TILE=4096, num_warps=4),  # at most 2048 B shared, unproven
-    Config(TILE=4096, num_warps=8),  # at most 2048 B shared, unproven
-    Config(TILE=8192, num_warps=4),  # at most 4096 B shared, unproven
-    Config(TILE=8192, num_warps=8),  # at most 4096 B shared, unproven
-    Config(TILE=8192, num_warps=16),  # at most 4096 B shared, unproven
-)
-_BACKWARD_LOOP_4 = (
-    Config(TILE=2048, num_warps=4),  # at most 2048 B shared, unproven
-    Config(TILE=2048, num_warps=8),  # at most 2048 B shared, unproven
-    Config(TILE=4096, num_warps=4),  # at most 4096 B shared, unproven
-    Config(TILE=4096, num_warps=8),  # at most 4096 B shared, unproven
-    Config(TILE=16384, num_warps=16),  # at most 16384 B shared, unproven
-    Config(TILE=32768, num_warps=16),  # at most 32768 B shared, unproven
-)
-_BACKWARD_LOOP_5 = (
-    Config(TILE=2048, num_warps=4),  # at most 8192 B shared, unproven
-    Config(TILE=2048, num_warps=8),  # at most 8192 B shared, unproven
-    Config(TILE=2048, num_warps=16),  # at most 8192 B shared, unproven
-    Config(TILE=4096, num_warps=4),  # at most 16384 B shared, unproven
-    Config(TILE=8192, num_warps=16),  # at most 32768 B shared, unproven
-    Config(TILE=16384, num_warps=16),  # at most 65536 B shared, unproven
-)
-#: Sweeps over one row, TILE elements at a time; by architecture class and element size in bytes.
-BACKWARD_LOOP_CONFIGS = by_class(
-    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2, 8), _BACKWARD_LOOP_1),
-    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (4,), _BACKWARD_LOOP_2),
-    (("gfx90a", "gfx942", "gfx950"), (1, 2), _BACKWARD_LOOP_3),
-    (("gfx90a", "gfx942", "gfx950"), (4,), _BACKWARD_LOOP_4),
-    (("gfx90a", "gfx942", "gfx950"), (8,), _BACKWARD_LOOP_5),
+#: Tiles of TILE elements over rows and columns, in PROGRAMS programs an SM; by architecture class and element size in bytes.
+BACKWARD_COLUMNS_CONFIGS = by_class(
+    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2), _BACKWARD_COLUMNS_1),
+    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120", "gfx950"), (4,), _BACKWARD_COLUMNS_1),
+    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120", "gfx950"), (8,), _BACKWARD_COLUMNS_2),
+    (("gfx90a", "gfx942", "gfx950"), (1,), _BACKWARD_COLUMNS_3),
+    (("gfx90a",), (2,), _BACKWARD_COLUMNS_3),
+    (("gfx90a", "gfx942"), (4,), _BACKWARD_COLUMNS_4),
+    (("gfx90a", "gfx942"), (8,), _BACKWARD_COLUMNS_5),
+    (("gfx942",), (2,), _BACKWARD_COLUMNS_6),
+    (("gfx950",), (2,), _BACKWARD_COLUMNS_7),
 )
 
 
@@ -282,523 +211,188 @@ def _dyt_tiled(
 
 
 @triton.jit
-def _dyt_backward_stage_1_block(
-    x_ptr,
-    alpha_ptr,
-    grad_out_ptr,
-    grad_weight_ptr,
-    grad_bias_ptr,
-    N,
-    ROWS_1,
-    ROWS_2,
-    M,
-    grad_out_row_0,
-    grad_out_row_1,
-    grad_out_row_2,
-    grad_out_col,
-    x_row_0,
-    x_row_1,
-    x_row_2,
-    x_col,
-    grad_weight_row_0,
-    grad_weight_row_1,
-    grad_weight_row_2,
-    grad_bias_row_0,
-    grad_bias_row_1,
-    grad_bias_row_2,
-    BLOCK_M: tl.constexpr,
-    BLOCK_N: tl.constexpr,
-    EVEN_M: tl.constexpr,
-    EVEN_N: tl.constexpr,
-    NEEDS_GRAD_WEIGHT: tl.constexpr,
-    NEEDS_GRAD_BIAS: tl.constexpr,
-    INT: tl.constexpr,
-    FLOAT: tl.constexpr,
-):
-    """A program holds BLOCK_M whole rows in registers."""
-    rows = tl.program_id(0).to(INT) * BLOCK_M + tl.arange(0, BLOCK_M)[:, None]
-    cols = tl.arange(0, BLOCK_N)[None, :].to(INT)
-    in_cols = below(cols, M, EVEN_N)
-    in_rows = below(rows, N, EVEN_M)
-    row_2 = rows % ROWS_2
-    row_1 = rows // ROWS_2 % ROWS_1
-    row_0 = rows // ROWS_2 // ROWS_1
-    grad_out_rows = (
-        grad_out_ptr + row_0 * grad_out_row_0 + row_1 * grad_out_row_1 + row_2 * grad_out_row_2
-    )
-    x_rows = x_ptr + row_0 * x_row_0 + row_1 * x_row_1 + row_2 * x_row_2
-    grad_weight_rows = (
-        grad_weight_ptr
-        + row_0 * grad_weight_row_0
-        + row_1 * grad_weight_row_1
-        + row_2 * grad_weight_row_2
-    )
-    grad_bias_rows = (
-        grad_bias_ptr + row_0 * grad_bias_row_0 + row_1 * grad_bias_row_1 + row_2 * grad_bias_row_2
-    )
-
-    grad_out = tl.load(
-        grad_out_rows + cols * grad_out_col,
-        mask=in_rows & in_cols,
-        other=0.0,
-        eviction_policy="evict_last",
-    ).to(FLOAT)
-    alpha = tl.load(alpha_ptr).to(FLOAT)
-    x = tl.load(
-        x_rows + cols * x_col, mask=in_rows & in_cols, other=0.0, eviction_policy="evict_last"
-    ).to(FLOAT)
-    grad_weight = tl.sum(grad_out * tanh(alpha * x), axis=1, keep_dims=True)
-    grad_bias = tl.sum(grad_out, axis=1, keep_dims=True)
-    if NEEDS_GRAD_WEIGHT:
-        tl.store(
-            grad_weight_rows, narrow(grad_weight, grad_weight_ptr.dtype.element_ty), mask=in_rows
-        )
-    if NEEDS_GRAD_BIAS:
-        tl.store(grad_bias_rows, narrow(grad_bias, grad_bias_ptr.dtype.element_ty), mask=in_rows)
-
-
-@triton.jit
-def _dyt_backward_stage_1_loop(
-    x_ptr,
-    alpha_ptr,
-    grad_out_ptr,
-    grad_weight_ptr,
-    grad_bias_ptr,
-    N,
-    ROWS_1,
-    ROWS_2,
-    M,
-    grad_out_row_0,
-    grad_out_row_1,
-    grad_out_row_2,
-    grad_out_col,
-    x_row_0,
-    x_row_1,
-    x_row_2,
-    x_col,
-    grad_weight_row_0,
-    grad_weight_row_1,
-    grad_weight_row_2,
-    grad_bias_row_0,
-    grad_bias_row_1,
-    grad_bias_row_2,
-    LANES: tl.constexpr,
-    VECTOR: tl.constexpr,
-    EVEN: tl.constexpr,
-    NEEDS_GRAD_WEIGHT: tl.constexpr,
-    NEEDS_GRAD_BIAS: tl.constexpr,
-    INT: tl.constexpr,
-    FLOAT: tl.constexpr,
-):
-    """A program goes over one row once, block by block."""
-    rows = tl.program_id(0).to(INT) + tl.arange(0, 1)[:, None]
-    lane = (tl.arange(0, LANES)[:, None] * VECTOR + tl.arange(0, VECTOR)[None, :]).to(INT)
-    row_2 = rows % ROWS_2
-    row_1 = rows // ROWS_2 % ROWS_1
-    row_0 = rows // ROWS_2 // ROWS_1
-    grad_out_rows = (
-        grad_out_ptr + row_0 * grad_out_row_0 + row_1 * grad_out_row_1 + row_2 * grad_out_row_2
-    )
-    x_rows = x_ptr + row_0 * x_row_0 + row_1 * x_row_1 + row_2 * x_row_2
-    grad_weight_rows = (
-        grad_weight_ptr
-        + row_0 * grad_weight_row_0
-        + row_1 * grad_weight_row_1
-        + row_2 * grad_weight_row_2
-    )
-    grad_bias_rows = (
-        grad_bias_ptr + row_0 * grad_bias_row_0 + row_1 * grad_bias_row_1 + row_2 * grad_bias_row_2
-    )
-
-    alpha = tl.load(alpha_ptr).to(FLOAT)
-
-    total = tl.full((LANES, 1), 0.0, FLOAT)
-    total_2 = tl.full((LANES, 1), 0.0, FLOAT)
-    for start in range(0, M, LANES * VECTOR):
-        cols = start + lane
-        in_cols = below(cols, M, EVEN)
-
-        grad_out = tl.load(grad_out_rows + cols * grad_out_col, mask=in_cols, other=0.0).to(FLOAT)
-        x = tl.load(x_rows + cols * x_col, mask=in_cols, other=0.0).to(FLOAT)
-        total = total + tl.sum(grad_out * tanh(alpha * x), axis=1, keep_dims=True)
-        total_2 = total_2 + tl.sum(grad_out, axis=1, keep_dims=True)
-
-    grad_weight = tl.sum(total, axis=0, keep_dims=True)
-    grad_bias = tl.sum(total_2, axis=0, keep_dims=True)
-
-    if NEEDS_GRAD_WEIGHT:
-        tl.store(grad_weight_rows, narrow(grad_weight, grad_weight_ptr.dtype.element_ty))
-    if NEEDS_GRAD_BIAS:
-        tl.store(grad_bias_rows, narrow(grad_bias, grad_bias_ptr.dtype.element_ty))
-
-
-@triton.jit
-def _dyt_backward_stage_1_partial(
-    x_ptr,
-    alpha_ptr,
-    grad_out_ptr,
-    partial_total_ptr,
-    partial_total_2_ptr,
-    N,
-    ROWS_1,
-    ROWS_2,
-    M,
-    grad_out_row_0,
-    grad_out_row_1,
-    grad_out_row_2,
-    grad_out_col,
-    x_row_0,
-    x_row_1,
-    x_row_2,
-    x_col,
-    LANES: tl.constexpr,
-    VECTOR: tl.constexpr,
-    EVEN: tl.constexpr,
-    SPLITS: tl.constexpr,
-    CHUNK: tl.constexpr,
-    INT: tl.constexpr,
-    FLOAT: tl.constexpr,
-):
-    """A program reduces one chunk of a row to its partial states."""
-    split = (tl.program_id(0) % SPLITS).to(INT)
-    rows = (tl.program_id(0) // SPLITS).to(INT) + tl.arange(0, 1)[:, None]
-    stop = tl.minimum((split + 1) * CHUNK, M)
-    lane = (tl.arange(0, LANES)[:, None] * VECTOR + tl.arange(0, VECTOR)[None, :]).to(INT)
-    row_2 = rows % ROWS_2
-    row_1 = rows // ROWS_2 % ROWS_1
-    row_0 = rows // ROWS_2 // ROWS_1
-    grad_out_rows = (
-        grad_out_ptr + row_0 * grad_out_row_0 + row_1 * grad_out_row_1 + row_2 * grad_out_row_2
-    )
-    x_rows = x_ptr + row_0 * x_row_0 + row_1 * x_row_1 + row_2 * x_row_2
-
-    alpha = tl.load(alpha_ptr).to(FLOAT)
-
-    total = tl.full((LANES, 1), 0.0, FLOAT)
-    total_2 = tl.full((LANES, 1), 0.0, FLOAT)
-    for start in range(split * CHUNK, stop, LANES * VECTOR):
-        cols = start + lane
-        in_cols = below(cols, stop, EVEN)
-
-        grad_out = tl.load(grad_out_rows + cols * grad_out_col, mask=in_cols, other=0.0).to(FLOAT)
-        x = tl.load(x_rows + cols * x_col, mask=in_cols, other=0.0).to(FLOAT)
-        total = total + tl.sum(grad_out * tanh(alpha * x), axis=1, keep_dims=True)
-        total_2 = total_2 + tl.sum(grad_out, axis=1, keep_dims=True)
-
-    grad_weight = tl.sum(total, axis=0, keep_dims=True)
-    grad_bias = tl.sum(total_2, axis=0, keep_dims=True)
-    tl.store(partial_total_ptr + rows * SPLITS + split, grad_weight)
-    tl.store(partial_total_2_ptr + rows * SPLITS + split, grad_bias)
-
-
-@triton.jit
-def _dyt_backward_stage_1_finish(
-    partial_total_ptr,
-    partial_total_2_ptr,
-    grad_weight_ptr,
-    grad_bias_ptr,
-    N,
-    ROWS_1,
-    ROWS_2,
-    M,
-    grad_weight_row_0,
-    grad_weight_row_1,
-    grad_weight_row_2,
-    grad_bias_row_0,
-    grad_bias_row_1,
-    grad_bias_row_2,
-    SPLITS: tl.constexpr,
-    BLOCK_S: tl.constexpr,
-    NEEDS_GRAD_WEIGHT: tl.constexpr,
-    NEEDS_GRAD_BIAS: tl.constexpr,
-    INT: tl.constexpr,
-    FLOAT: tl.constexpr,
-):
-    """A program joins the partial states of a row."""
-    rows = tl.program_id(0).to(INT) + tl.arange(0, 1)[:, None]
-    row_2 = rows % ROWS_2
-    row_1 = rows // ROWS_2 % ROWS_1
-    row_0 = rows // ROWS_2 // ROWS_1
-    grad_weight_rows = (
-        grad_weight_ptr
-        + row_0 * grad_weight_row_0
-        + row_1 * grad_weight_row_1
-        + row_2 * grad_weight_row_2
-    )
-    grad_bias_rows = (
-        grad_bias_ptr + row_0 * grad_bias_row_0 + row_1 * grad_bias_row_1 + row_2 * grad_bias_row_2
-    )
-
-    splits = tl.arange(0, BLOCK_S)[:, None]
-    total = tl.load(partial_total_ptr + rows * SPLITS + splits, mask=splits < SPLITS, other=0.0)
-    total_2 = tl.load(partial_total_2_ptr + rows * SPLITS + splits, mask=splits < SPLITS, other=0.0)
-    grad_weight = tl.sum(total, axis=0, keep_dims=True)
-    grad_bias = tl.sum(total_2, axis=0, keep_dims=True)
-
-    if NEEDS_GRAD_WEIGHT:
-        tl.store(grad_weight_rows, narrow(grad_weight, grad_weight_ptr.dtype.element_ty))
-    if NEEDS_GRAD_BIAS:
-        tl.store(grad_bias_rows, narrow(grad_bias, grad_bias_ptr.dtype.element_ty))
-
-
-@triton.jit
-def _dyt_backward_stage_2_block(
-    x_ptr,
-    alpha_ptr,
-    weight_ptr,
-    grad_out_ptr,
-    grad_alpha_ptr,
-    COLS_0,
-    COLS_1,
-    grad_out_col_0,
-    grad_out_col_1,
-    weight_col_1,
-    x_col_0,
-    x_col_1,
-    BLOCK_M: tl.constexpr,
-    BLOCK_0: tl.constexpr,
-    BLOCK_1: tl.constexpr,
-    EVEN_M: tl.constexpr,
-    EVEN_N: tl.constexpr,
-    NEEDS_GRAD_ALPHA: tl.constexpr,
-    INT: tl.constexpr,
-    FLOAT: tl.constexpr,
-):
-    """A program holds BLOCK_M whole rows in registers."""
-    rows = tl.program_id(0).to(INT) * BLOCK_M + tl.arange(0, BLOCK_M)[:, None, None]
-    cols_0 = tl.arange(0, BLOCK_0)[None, :, None].to(INT)
-    cols_1 = tl.arange(0, BLOCK_1)[None, None, :].to(INT)
-    in_cols_0 = below(cols_0, COLS_0, EVEN_N)
-    in_cols_1 = below(cols_1, COLS_1, EVEN_N)
-    in_rows = below(rows, 1, EVEN_M)
-
-    grad_out = tl.load(
-        grad_out_ptr + cols_0 * grad_out_col_0 + cols_1 * grad_out_col_1,
-        mask=in_cols_0 & in_cols_1,
-        other=0.0,
-        eviction_policy="evict_last",
-    ).to(FLOAT)
-    weight = tl.load(
-        weight_ptr + cols_1 * weight_col_1, mask=in_cols_1, other=0.0, eviction_policy="evict_last"
-    ).to(FLOAT)
-    alpha = tl.load(alpha_ptr).to(FLOAT)
-    x = tl.load(
-        x_ptr + cols_0 * x_col_0 + cols_1 * x_col_1,
-        mask=in_cols_0 & in_cols_1,
-        other=0.0,
-        eviction_policy="evict_last",
-    ).to(FLOAT)
-    # return weight * tanh(alpha * x) + bias
-    value = tanh(alpha * x)
-    grad_alpha = tl.sum(
-        tl.sum(grad_out * weight * (1.0 - value * value) * x, axis=2, keep_dims=True),
-        axis=1,
-        keep_dims=True,
-    )
-    if NEEDS_GRAD_ALPHA:
-        tl.store(grad_alpha_ptr + rows, narrow(grad_alpha, grad_alpha_ptr.dtype.element_ty))
-
-
-@triton.jit
-def _dyt_backward_stage_2_loop(
-    x_ptr,
-    alpha_ptr,
-    weight_ptr,
-    grad_out_ptr,
-    grad_alpha_ptr,
-    COLS_0,
-    COLS_1,
-    grad_out_col_0,
-    grad_out_col_1,
-    weight_col_1,
-    x_col_0,
-    x_col_1,
-    LANES: tl.constexpr,
-    VECTOR: tl.constexpr,
-    EVEN: tl.constexpr,
-    WIDTH: tl.constexpr,
-    NEEDS_GRAD_ALPHA: tl.constexpr,
-    INT: tl.constexpr,
-    FLOAT: tl.constexpr,
-):
-    """A program goes over one row once, block by block."""
-    rows = tl.program_id(0).to(INT) + tl.arange(0, 1)[:, None]
-    HEIGHT: tl.constexpr = LANES * VECTOR // WIDTH
-    lane = tl.arange(0, LANES)[:, None].to(INT) * VECTOR
-    lane_0 = lane // WIDTH
-    # not `lane % WIDTH`, of which the compiler cannot tell that neighbours are contiguous
-    lane_1 = lane - lane_0 * WIDTH + tl.arange(0, VECTOR)[None, :]
-
-    alpha = tl.load(alpha_ptr).to(FLOAT)
-
-    total = tl.full((LANES, 1), 0.0, FLOAT)
-    blocks = tl.cdiv(COLS_1, WIDTH)
-    for block in range(tl.cdiv(COLS_0, HEIGHT) * blocks):
-        cols_0 = block // blocks * HEIGHT + lane_0
-        cols_1 = block % blocks * WIDTH + lane_1
-        in_cols_0 = below(cols_0, COLS_0, EVEN)
-        in_cols_1 = below(cols_1, COLS_1, EVEN)
-
-        grad_out = tl.load(
-            grad_out_ptr + cols_0 * grad_out_col_0 + cols_1 * grad_out_col_1,
-            mask=in_cols_0 & in_cols_1,
-            other=0.0,
-        ).to(FLOAT)
-        weight = tl.load(weight_ptr + cols_1 * weight_col_1, mask=in_cols_1, other=0.0).to(FLOAT)
-        x = tl.load(
-            x_ptr + cols_0 * x_col_0 + cols_1 * x_col_1, mask=in_cols_0 & in_cols_1, other=0.0
-        ).to(FLOAT)
-        # return weight * tanh(alpha * x) + bias
-        value = tanh(alpha * x)
-        total = total + tl.sum(
-            grad_out * weight * (1.0 - value * value) * x, axis=1, keep_dims=True
-        )
-
-    grad_alpha = tl.sum(total, axis=0, keep_dims=True)
-
-    if NEEDS_GRAD_ALPHA:
-        tl.store(grad_alpha_ptr + rows, narrow(grad_alpha, grad_alpha_ptr.dtype.element_ty))
-
-
-@triton.jit
-def _dyt_backward_stage_2_partial(
-    x_ptr,
-    alpha_ptr,
-    weight_ptr,
-    grad_out_ptr,
-    partial_total_ptr,
-    COLS_0,
-    COLS_1,
-    grad_out_col_0,
-    grad_out_col_1,
-    weight_col_1,
-    x_col_0,
-    x_col_1,
-    LANES: tl.constexpr,
-    VECTOR: tl.constexpr,
-    EVEN: tl.constexpr,
-    SPLITS: tl.constexpr,
-    CHUNK: tl.constexpr,
-    INT: tl.constexpr,
-    FLOAT: tl.constexpr,
-):
-    """A program reduces one chunk of a row to its partial states."""
-    split = (tl.program_id(0) % SPLITS).to(INT)
-    rows = (tl.program_id(0) // SPLITS).to(INT) + tl.arange(0, 1)[:, None]
-    stop = tl.minimum((split + 1) * CHUNK, COLS_1)
-    lane = (tl.arange(0, LANES)[:, None] * VECTOR + tl.arange(0, VECTOR)[None, :]).to(INT)
-
-    alpha = tl.load(alpha_ptr).to(FLOAT)
-
-    total = tl.full((LANES, 1), 0.0, FLOAT)
-    cols_0 = tl.zeros((1, 1), INT)
-    in_cols_0 = below(cols_0, COLS_0, True)
-    for start in range(split * CHUNK, stop, LANES * VECTOR):
-        cols_1 = start + lane
-        in_cols_1 = below(cols_1, stop, EVEN)
-
-        grad_out = tl.load(
-            grad_out_ptr + cols_0 * grad_out_col_0 + cols_1 * grad_out_col_1,
-            mask=in_cols_0 & in_cols_1,
-            other=0.0,
-        ).to(FLOAT)
-        weight = tl.load(weight_ptr + cols_1 * weight_col_1, mask=in_cols_1, other=0.0).to(FLOAT)
-        x = tl.load(
-            x_ptr + cols_0 * x_col_0 + cols_1 * x_col_1, mask=in_cols_0 & in_cols_1, other=0.0
-        ).to(FLOAT)
-        # return weight * tanh(alpha * x) + bias
-        value = tanh(alpha * x)
-        total = total + tl.sum(
-            grad_out * weight * (1.0 - value * value) * x, axis=1, keep_dims=True
-        )
-
-    grad_alpha = tl.sum(total, axis=0, keep_dims=True)
-    tl.store(partial_total_ptr + rows * SPLITS + split, grad_alpha)
-
-
-@triton.jit
-def _dyt_backward_stage_2_finish(
-    partial_total_ptr,
-    grad_alpha_ptr,
-    COLS_0,
-    COLS_1,
-    SPLITS: tl.constexpr,
-    BLOCK_S: tl.constexpr,
-    NEEDS_GRAD_ALPHA: tl.constexpr,
-    INT: tl.constexpr,
-    FLOAT: tl.constexpr,
-):
-    """A program joins the partial states of a row."""
-    rows = tl.program_id(0).to(INT) + tl.arange(0, 1)[:, None]
-
-    splits = tl.arange(0, BLOCK_S)[:, None]
-    total = tl.load(partial_total_ptr + rows * SPLITS + splits, mask=splits < SPLITS, other=0.0)
-    grad_alpha = tl.sum(total, axis=0, keep_dims=True)
-
-    if NEEDS_GRAD_ALPHA:
-        tl.store(grad_alpha_ptr + rows, narrow(grad_alpha, grad_alpha_ptr.dtype.element_ty))
-
-
-@triton.jit
-def _dyt_backward_stage_3_tiled(
+def _dyt_backward_columns(
     x_ptr,
     alpha_ptr,
     weight_ptr,
     grad_out_ptr,
     grad_x_ptr,
+    grad_alpha_parts_ptr,
+    grad_weight_parts_ptr,
+    grad_bias_parts_ptr,
     M,
-    SIZE_M_1,
-    SIZE_M_2,
+    ROWS_1,
+    ROWS_2,
     N,
-    grad_out_M_0,
-    grad_out_M_1,
-    grad_out_M_2,
-    grad_out_N,
-    weight_N,
-    x_M_0,
-    x_M_1,
-    x_M_2,
-    x_N,
-    grad_x_M_0,
-    grad_x_M_1,
-    grad_x_M_2,
-    grad_x_N,
-    BLOCK_0: tl.constexpr,
-    BLOCK_1: tl.constexpr,
-    EVEN_0: tl.constexpr,
-    EVEN_1: tl.constexpr,
+    weight_col,
+    grad_out_row_0,
+    grad_out_row_1,
+    grad_out_row_2,
+    grad_out_col,
+    x_row_0,
+    x_row_1,
+    x_row_2,
+    x_col,
+    grad_x_row_0,
+    grad_x_row_1,
+    grad_x_row_2,
+    grad_x_col,
+    PROGRAMS,
+    BLOCK_M: tl.constexpr,
+    BLOCK_N: tl.constexpr,
+    EVEN_M: tl.constexpr,
+    EVEN_N: tl.constexpr,
+    STAGES: tl.constexpr,
     NEEDS_GRAD_X: tl.constexpr,
+    NEEDS_GRAD_ALPHA: tl.constexpr,
+    NEEDS_GRAD_WEIGHT: tl.constexpr,
+    NEEDS_GRAD_BIAS: tl.constexpr,
     INT: tl.constexpr,
     FLOAT: tl.constexpr,
 ):
-    """A program computes one tile of (M) by (N)."""
-    tile = tl.program_id(0).to(INT)
-    tiles_1 = tl.cdiv(N, BLOCK_1)
-    n = (tile % tiles_1) * BLOCK_1 + tl.arange(0, BLOCK_1)[None, :]
-    m = (tile // tiles_1) * BLOCK_0 + tl.arange(0, BLOCK_0)[:, None]
-    in_n = below(n, N, EVEN_1)
-    in_m = below(m, M, EVEN_0)
-    m_2 = m % SIZE_M_2
-    m_1 = m // SIZE_M_2 % SIZE_M_1
-    m_0 = m // SIZE_M_2 // SIZE_M_1
-    grad_out_m = grad_out_ptr + m_0 * grad_out_M_0 + m_1 * grad_out_M_1 + m_2 * grad_out_M_2
-    x_m = x_ptr + m_0 * x_M_0 + m_1 * x_M_1 + m_2 * x_M_2
-    grad_x_m = grad_x_ptr + m_0 * grad_x_M_0 + m_1 * grad_x_M_1 + m_2 * grad_x_M_2
+    """A program goes over tiles of BLOCK_M rows by BLOCK_N columns, and carries their sums along."""
+    blocks = tl.cdiv(N, BLOCK_N)
+    block = tl.program_id(0) % blocks
+    program = tl.program_id(0) // blocks
+    part = program + tl.zeros((1, 1), INT)
+    cols = block * BLOCK_N + tl.arange(0, BLOCK_N)[None, :].to(INT)
+    in_cols = below(cols, N, EVEN_N)
 
-    grad_out = tl.load(
-        grad_out_m + n * grad_out_N, mask=in_m & in_n, other=0.0, eviction_policy="evict_last"
-    ).to(FLOAT)
     weight = tl.load(
-        weight_ptr + n * weight_N, mask=in_n, other=0.0, eviction_policy="evict_last"
-    ).to(FLOAT)
-    alpha = tl.load(alpha_ptr).to(FLOAT)
-    x = tl.load(x_m + n * x_N, mask=in_m & in_n, other=0.0, eviction_policy="evict_last").to(FLOAT)
-    # return weight * tanh(alpha * x) + bias
-    value = tanh(alpha * x)
-    grad_x = grad_out * weight * (1.0 - value * value) * alpha
-    if NEEDS_GRAD_X:
+        weight_ptr + cols * weight_col, mask=in_cols, other=0.0, eviction_policy="evict_last"
+    )
+    alpha = tl.load(alpha_ptr)
+
+    grad_alpha = tl.full((BLOCK_M, BLOCK_N), 0.0, FLOAT)
+    grad_weight = tl.full((BLOCK_M, BLOCK_N), 0.0, FLOAT)
+    grad_bias = tl.full((BLOCK_M, BLOCK_N), 0.0, FLOAT)
+    for tile in tl.range(program, tl.cdiv(M, BLOCK_M), PROGRAMS, num_stages=STAGES):
+        rows = tile * BLOCK_M + tl.arange(0, BLOCK_M)[:, None].to(INT)
+        in_rows = below(rows, M, EVEN_M)
+        row_2 = rows % ROWS_2
+        row_1 = rows // ROWS_2 % ROWS_1
+        row_0 = rows // ROWS_2 // ROWS_1
+        grad_out_rows = (
+            grad_out_ptr + row_0 * grad_out_row_0 + row_1 * grad_out_row_1 + row_2 * grad_out_row_2
+        )
+        x_rows = x_ptr + row_0 * x_row_0 + row_1 * x_row_1 + row_2 * x_row_2
+        grad_x_rows = (
+            grad_x_ptr + row_0 * grad_x_row_0 + row_1 * grad_x_row_1 + row_2 * grad_x_row_2
+        )
+
+        grad_out = tl.load(
+            grad_out_rows + cols * grad_out_col,
+            mask=in_rows & in_cols,
+            other=0.0,
+            eviction_policy="evict_last",
+        ).to(FLOAT)
+        x = tl.load(
+            x_rows + cols * x_col, mask=in_rows & in_cols, other=0.0, eviction_policy="evict_last"
+        ).to(FLOAT)
+        # return weight * tanh(alpha * x) + bias
+        value = tanh(alpha.to(FLOAT) * x)
+        value_2 = grad_out * weight.to(FLOAT) * (1.0 - value * value)
+        grad_x = value_2 * alpha.to(FLOAT)
+        if NEEDS_GRAD_X:
+            tl.store(
+                grad_x_rows + cols * grad_x_col,
+                narrow(grad_x, grad_x_ptr.dtype.element_ty),
+                mask=in_rows & in_cols,
+            )
+        if NEEDS_GRAD_ALPHA:
+            grad_alpha = grad_alpha + tl.where(in_rows & in_cols, value_2 * x, 0.0)
+        if NEEDS_GRAD_WEIGHT:
+            grad_weight = grad_weight + tl.where(in_rows, grad_out * value, 0.0)
+        if NEEDS_GRAD_BIAS:
+            grad_bias = grad_bias + tl.where(in_rows, grad_out, 0.0)
+
+    if NEEDS_GRAD_ALPHA:
         tl.store(
-            grad_x_m + n * grad_x_N, narrow(grad_x, grad_x_ptr.dtype.element_ty), mask=in_m & in_n
+            grad_alpha_parts_ptr + part * blocks + block,
+            tl.sum(tl.sum(grad_alpha, axis=1, keep_dims=True), axis=0, keep_dims=True),
+        )
+    if NEEDS_GRAD_WEIGHT:
+        tl.store(
+            grad_weight_parts_ptr + part * N + cols,
+            tl.sum(grad_weight, axis=0, keep_dims=True),
+            mask=in_cols,
+        )
+    if NEEDS_GRAD_BIAS:
+        tl.store(
+            grad_bias_parts_ptr + part * N + cols,
+            tl.sum(grad_bias, axis=0, keep_dims=True),
+            mask=in_cols,
+        )
+
+
+@triton.jit
+def _dyt_backward_join(
+    grad_alpha_parts_ptr,
+    grad_alpha_ptr,
+    PARTS,
+    BLOCK_S: tl.constexpr,
+    BLOCK_N: tl.constexpr,
+    NEEDS_GRAD_ALPHA: tl.constexpr,
+    INT: tl.constexpr,
+    FLOAT: tl.constexpr,
+):
+    """A program adds up partial sums."""
+    outer = tl.zeros((1, 1), INT)
+
+    grad_alpha = tl.full((BLOCK_S, BLOCK_N), 0.0, FLOAT)
+    for start in range(0, PARTS, BLOCK_S):
+        parts = start + tl.arange(0, BLOCK_S)[:, None].to(INT)
+        grad_alpha += tl.load(grad_alpha_parts_ptr + parts, mask=parts < PARTS, other=0)
+    grad_alpha = tl.sum(grad_alpha, axis=0, keep_dims=True)
+    if NEEDS_GRAD_ALPHA:
+        tl.store(grad_alpha_ptr + outer, narrow(grad_alpha, grad_alpha_ptr.dtype.element_ty))
+
+
+@triton.jit
+def _dyt_backward_join_2(
+    grad_weight_parts_ptr,
+    grad_bias_parts_ptr,
+    grad_weight_ptr,
+    grad_bias_ptr,
+    N,
+    grad_weight_col,
+    grad_bias_col,
+    PARTS,
+    BLOCK_S: tl.constexpr,
+    BLOCK_N: tl.constexpr,
+    NEEDS_GRAD_WEIGHT: tl.constexpr,
+    NEEDS_GRAD_BIAS: tl.constexpr,
+    INT: tl.constexpr,
+    FLOAT: tl.constexpr,
+):
+    """A program adds up the partial sums of BLOCK_N columns."""
+    blocks = tl.cdiv(N, BLOCK_N)
+    cols = tl.program_id(0) % blocks * BLOCK_N + tl.arange(0, BLOCK_N)[None, :].to(INT)
+    in_cols = cols < N
+
+    grad_weight = tl.full((BLOCK_S, BLOCK_N), 0.0, FLOAT)
+    grad_bias = tl.full((BLOCK_S, BLOCK_N), 0.0, FLOAT)
+    for start in range(0, PARTS, BLOCK_S):
+        parts = start + tl.arange(0, BLOCK_S)[:, None].to(INT)
+        grad_weight += tl.load(
+            grad_weight_parts_ptr + parts * N + cols, mask=(parts < PARTS) & in_cols, other=0
+        )
+        grad_bias += tl.load(
+            grad_bias_parts_ptr + parts * N + cols, mask=(parts < PARTS) & in_cols, other=0
+        )
+    grad_weight = tl.sum(grad_weight, axis=0, keep_dims=True)
+    grad_bias = tl.sum(grad_bias, axis=0, keep_dims=True)
+    if NEEDS_GRAD_WEIGHT:
+        tl.store(
+            grad_weight_ptr + cols * grad_weight_col,
+            narrow(grad_weight, grad_weight_ptr.dtype.element_ty),
+            mask=in_cols,
+        )
+    if NEEDS_GRAD_BIAS:
+        tl.store(
+            grad_bias_ptr + cols * grad_bias_col,
+            narrow(grad_bias, grad_bias_ptr.dtype.element_ty),
+            mask=in_cols,
         )
 
 
@@ -846,332 +440,101 @@ def _plan(call: Call) -> Launch:
     )
 
 
-def _plan_backward_stage_1(call: Call) -> Launch:
+def _plan_backward(call: Call) -> Launch:
     """Kernel, config and grid for one set of shapes, strides and dtypes."""
-    call = call.among("x", "alpha", "weight", "bias", "grad_out", "grad_weight", "grad_bias")
-    rows = call.axes(("N",), limit=3, spare_last=True)
-    cols = call.axes(("M",), limit=1)
+    rows = call.axes(("M",), limit=3, spare_last=True)
+    cols = call.axes(("N",), limit=1)
     columns = cols.total
-    width = next_power_of_2(columns)
 
-    def block_time(config: Config) -> float:
-        work = Work(reads=2, writes=0, flops=19, special=2, joins=2, held_wide=2)
-        return block_cost(config, call.target, work, call.element_size, rows.total, width)
+    def columns_time(config: Config) -> float:
+        work = Work(reads=2, writes=1, flops=26, special=2, held=7.5, held_wide=9)
+        return columns_cost(config, call.target, work, call.element_size, rows.total, columns)
 
-    block = least(call, BACKWARD_BLOCK_CONFIGS, block_time)
-
-    def loop_time(config: Config) -> float:
-        work = Work(reads=2, writes=0, flops=19.5, special=2, joins=2, held=0.75, held_wide=1.5)
-        return loop_cost(config, call.target, work, call.element_size, rows.total, columns)
-
-    loop = least(call, BACKWARD_LOOP_CONFIGS, loop_time)
-
-    def split_time(config: Config) -> float:
-        work = Work(reads=2, writes=0, flops=19.5, special=2, joins=4, held=0.75, held_wide=1.5)
-        return split_cost(config, call.target, work, call.element_size, rows.total, columns)
-
-    split = least(call, BACKWARD_LOOP_CONFIGS, split_time)
-
-    if call.takes("split", split < min(block, loop)):
-        config = call.choose(BACKWARD_LOOP_CONFIGS, split_time)
-        splits, chunk = split_row(call.target, rows.total, columns, config["TILE"])
-        vector = max(1, 16 // call.element_size)
-        even = columns > 0 and columns % config["TILE"] == 0
-        return Launch(
-            Step(
-                _dyt_backward_stage_1_partial,
-                grid=(rows.total * splits,),
-                tensors=("x", "alpha", "grad_out", "partial_total", "partial_total_2"),
-                integers=(
-                    rows.total,
-                    *rows.sizes[1:],
-                    cols.total,
-                    *rows.strides("grad_out"),
-                    cols.strides("grad_out")[0],
-                    *rows.strides("x"),
-                    cols.strides("x")[0],
-                ),
-                constants={
-                    "LANES": config["TILE"] // vector,
-                    "VECTOR": vector,
-                    "EVEN": even,
-                    "SPLITS": splits,
-                    "CHUNK": chunk,
-                },
-                config=config,
-            ),
-            Step(
-                _dyt_backward_stage_1_finish,
-                grid=(rows.total,),
-                tensors=("partial_total", "partial_total_2", "grad_weight", "grad_bias"),
-                integers=(
-                    rows.total,
-                    *rows.sizes[1:],
-                    cols.total,
-                    *rows.strides("grad_weight"),
-                    *rows.strides("grad_bias"),
-                ),
-                constants={
-                    "SPLITS": splits,
-                    "BLOCK_S": next_power_of_2(splits),
-                    "NEEDS_GRAD_WEIGHT": call.needs("grad_weight"),
-                    "NEEDS_GRAD_BIAS": call.needs("grad_bias"),
-                },
-                config=config,
-            ),
-            workspaces={
-                "partial_total": ((rows.total, splits), call.float),
-                "partial_total_2": ((rows.total, splits), call.float),
-            },
-        )
-
-    if call.takes("block", block <= loop):
-        config = call.choose(BACKWARD_BLOCK_CONFIGS, block_time)
-        block_m = max(1, min(config["TILE"] // width, next_power_of_2(rows.total)))
-        return Launch(
-            Step(
-                _dyt_backward_stage_1_block,
-                grid=(cdiv(rows.total, block_m),),
-                tensors=("x", "alpha", "grad_out", "grad_weight", "grad_bias"),
-                integers=(
-                    rows.total,
-                    *rows.sizes[1:],
-                    cols.total,
-                    *rows.strides("grad_out"),
-                    cols.strides("grad_out")[0],
-                    *rows.strides("x"),
-                    cols.strides("x")[0],
-                    *rows.strides("grad_weight"),
-                    *rows.strides("grad_bias"),
-                ),
-                constants={
-                    "BLOCK_M": block_m,
-                    "BLOCK_N": width,
-                    "EVEN_M": rows.total % block_m == 0,
-                    "EVEN_N": columns == width,
-                    "NEEDS_GRAD_WEIGHT": call.needs("grad_weight"),
-                    "NEEDS_GRAD_BIAS": call.needs("grad_bias"),
-                },
-                config=config,
-            )
-        )
-
-    config = call.choose(BACKWARD_LOOP_CONFIGS, loop_time)
-    vector = max(1, 16 // call.element_size)
-    even = columns > 0 and columns % config["TILE"] == 0
+    config = call.choose(BACKWARD_COLUMNS_CONFIGS, columns_time)
+    block_m, block_n = tile_shape(
+        rows.crossed(), rows.total, columns, config["TILE"], call.element_size
+    )
+    blocks = cdiv(columns, block_n)
+    programs = programs_of(config, call.target, cdiv(rows.total, block_m), blocks)
     return Launch(
         Step(
-            _dyt_backward_stage_1_loop,
-            grid=(rows.total,),
-            tensors=("x", "alpha", "grad_out", "grad_weight", "grad_bias"),
+            _dyt_backward_columns,
+            grid=(programs * blocks,),
+            tensors=(
+                "x",
+                "alpha",
+                "weight",
+                "grad_out",
+                "grad_x",
+                "grad_alpha_parts",
+                "grad_weight_parts",
+                "grad_bias_parts",
+            ),
             integers=(
                 rows.total,
                 *rows.sizes[1:],
                 cols.total,
+                cols.strides("weight")[0],
                 *rows.strides("grad_out"),
                 cols.strides("grad_out")[0],
                 *rows.strides("x"),
                 cols.strides("x")[0],
-                *rows.strides("grad_weight"),
-                *rows.strides("grad_bias"),
+                *rows.strides("grad_x"),
+                cols.strides("grad_x")[0],
+                programs,
             ),
             constants={
-                "LANES": config["TILE"] // vector,
-                "VECTOR": vector,
-                "EVEN": even,
+                "BLOCK_M": block_m,
+                "BLOCK_N": block_n,
+                "EVEN_M": rows.total % block_m == 0,
+                "EVEN_N": columns % block_n == 0,
+                "STAGES": config["num_stages"],
+                "NEEDS_GRAD_X": call.needs("grad_x"),
+                "NEEDS_GRAD_ALPHA": call.needs("grad_alpha"),
+                "NEEDS_GRAD_WEIGHT": call.needs("grad_weight"),
+                "NEEDS_GRAD_BIAS": call.needs("grad_bias"),
+            },
+            config=config,
+        ),
+        Step(
+            _dyt_backward_join,
+            grid=(1,),
+            tensors=("grad_alpha_parts", "grad_alpha"),
+            integers=(programs * blocks,),
+            constants={
+                "BLOCK_S": join_tile(config, programs * blocks, 1)[0],
+                "BLOCK_N": join_tile(config, programs * blocks, 1)[1],
+                "NEEDS_GRAD_ALPHA": call.needs("grad_alpha"),
+            },
+            config=config,
+        )
+        if call.needs("grad_alpha")
+        else None,
+        Step(
+            _dyt_backward_join_2,
+            grid=(cdiv(columns, join_tile(config, programs, columns)[1]),),
+            tensors=("grad_weight_parts", "grad_bias_parts", "grad_weight", "grad_bias"),
+            integers=(
+                cols.total,
+                cols.strides("grad_weight")[0],
+                cols.strides("grad_bias")[0],
+                programs,
+            ),
+            constants={
+                "BLOCK_S": join_tile(config, programs, columns)[0],
+                "BLOCK_N": join_tile(config, programs, columns)[1],
                 "NEEDS_GRAD_WEIGHT": call.needs("grad_weight"),
                 "NEEDS_GRAD_BIAS": call.needs("grad_bias"),
             },
             config=config,
         )
-    )
-
-
-def _plan_backward_stage_2(call: Call) -> Launch:
-    """Kernel, config and grid for one set of shapes, strides and dtypes."""
-    call = call.among("x", "alpha", "weight", "grad_out", "grad_alpha")
-    rows = call.axes((), limit=3, spare_last=True)
-    cols_0 = call.axes(("M",), limit=1)
-    cols_1 = call.axes(("N",), limit=1)
-    height, length = cols_0.total, cols_1.total
-    columns = height * length
-    width = next_power_of_2(height) * next_power_of_2(length)
-
-    def block_time(config: Config) -> float:
-        work = Work(reads=2, writes=0, flops=22, special=2, joins=2, held=2.5, held_wide=4)
-        return block_cost(config, call.target, work, call.element_size, rows.total, width)
-
-    block = least(call, BACKWARD_BLOCK_CONFIGS, block_time)
-
-    def loop_time(config: Config) -> float:
-        work = Work(reads=2, writes=0, flops=22.25, special=2, joins=1, held=1.575, held_wide=2.55)
-        return loop_cost(config, call.target, work, call.element_size, rows.total, columns)
-
-    loop = least(call, BACKWARD_LOOP_CONFIGS, loop_time)
-
-    def split_time(config: Config) -> float:
-        work = Work(reads=2, writes=0, flops=22.25, special=2, joins=2, held=1.575, held_wide=2.55)
-        return split_cost(config, call.target, work, call.element_size, rows.total, columns)
-
-    split = least(call, BACKWARD_LOOP_CONFIGS, split_time)
-
-    if height == 1 and call.takes("split", split < min(block, loop)):
-        config = call.choose(BACKWARD_LOOP_CONFIGS, split_time)
-        splits, chunk = split_row(call.target, rows.total, columns, config["TILE"])
-        vector = max(1, 16 // call.element_size)
-        even = columns > 0 and columns % config["TILE"] == 0
-        return Launch(
-            Step(
-                _dyt_backward_stage_2_partial,
-                grid=(rows.total * splits,),
-                tensors=("x", "alpha", "weight", "grad_out", "partial_total"),
-                integers=(
-                    cols_0.total,
-                    cols_1.total,
-                    cols_0.strides("grad_out")[0],
-                    cols_1.strides("grad_out")[0],
-                    cols_1.strides("weight")[0],
-                    cols_0.strides("x")[0],
-                    cols_1.strides("x")[0],
-                ),
-                constants={
-                    "LANES": config["TILE"] // vector,
-                    "VECTOR": vector,
-                    "EVEN": even,
-                    "SPLITS": splits,
-                    "CHUNK": chunk,
-                },
-                config=config,
-            ),
-            Step(
-                _dyt_backward_stage_2_finish,
-                grid=(rows.total,),
-                tensors=("partial_total", "grad_alpha"),
-                integers=(cols_0.total, cols_1.total),
-                constants={
-                    "SPLITS": splits,
-                    "BLOCK_S": next_power_of_2(splits),
-                    "NEEDS_GRAD_ALPHA": call.needs("grad_alpha"),
-                },
-                config=config,
-            ),
-            workspaces={
-                "partial_total": ((rows.total, splits), call.float),
-            },
-        )
-
-    if call.takes("block", block <= loop):
-        config = call.choose(BACKWARD_BLOCK_CONFIGS, block_time)
-        block_m = max(1, min(config["TILE"] // width, next_power_of_2(rows.total)))
-        return Launch(
-            Step(
-                _dyt_backward_stage_2_block,
-                grid=(cdiv(rows.total, block_m),),
-                tensors=("x", "alpha", "weight", "grad_out", "grad_alpha"),
-                integers=(
-                    cols_0.total,
-                    cols_1.total,
-                    cols_0.strides("grad_out")[0],
-                    cols_1.strides("grad_out")[0],
-                    cols_1.strides("weight")[0],
-                    cols_0.strides("x")[0],
-                    cols_1.strides("x")[0],
-                ),
-                constants={
-                    "BLOCK_M": block_m,
-                    "BLOCK_0": next_power_of_2(height),
-                    "BLOCK_1": next_power_of_2(length),
-                    "EVEN_M": rows.total % block_m == 0,
-                    "EVEN_N": columns == width,
-                    "NEEDS_GRAD_ALPHA": call.needs("grad_alpha"),
-                },
-                config=config,
-            )
-        )
-
-    config = call.choose(BACKWARD_LOOP_CONFIGS, loop_time)
-    vector = max(1, 16 // call.element_size)
-    span = min(config["TILE"], max(vector, next_power_of_2(length)))
-    even = columns > 0 and length % span == 0 and height % (config["TILE"] // span) == 0
-    return Launch(
-        Step(
-            _dyt_backward_stage_2_loop,
-            grid=(rows.total,),
-            tensors=("x", "alpha", "weight", "grad_out", "grad_alpha"),
-            integers=(
-                cols_0.total,
-                cols_1.total,
-                cols_0.strides("grad_out")[0],
-                cols_1.strides("grad_out")[0],
-                cols_1.strides("weight")[0],
-                cols_0.strides("x")[0],
-                cols_1.strides("x")[0],
-            ),
-            constants={
-                "LANES": config["TILE"] // vector,
-                "VECTOR": vector,
-                "EVEN": even,
-                "WIDTH": span,
-                "NEEDS_GRAD_ALPHA": call.needs("grad_alpha"),
-            },
-            config=config,
-        )
-    )
-
-
-def _plan_backward_stage_3(call: Call) -> Launch:
-    """Kernel, config and grid for one set of shapes, strides and dtypes."""
-    call = call.among("x", "alpha", "weight", "grad_out", "grad_x")
-
-    axes_0 = call.axes(("M",), limit=3, spare_last=True)
-    axes_1 = call.axes(("N",), limit=1)
-    height, length = axes_0.total, axes_1.total
-    outer = 1
-
-    def tiled_time(config: Config) -> float:
-        work = Work(reads=2, writes=1, flops=21, special=2, held=2, held_wide=3)
-        return flat_cost(config, call.target, work, call.element_size, outer * height * length)
-
-    config = call.choose(BACKWARD_TILED_CONFIGS, tiled_time)
-    block_0, block_1 = tile_shape(
-        axes_0.crossed(), height, length, config["TILE"], call.element_size
-    )
-    tiles = cdiv(height, block_0) * cdiv(length, block_1)
-    return Launch(
-        Step(
-            _dyt_backward_stage_3_tiled,
-            grid=(outer * tiles,),
-            tensors=("x", "alpha", "weight", "grad_out", "grad_x"),
-            integers=(
-                axes_0.total,
-                *axes_0.sizes[1:],
-                axes_1.total,
-                *axes_0.strides("grad_out"),
-                axes_1.strides("grad_out")[0],
-                axes_1.strides("weight")[0],
-                *axes_0.strides("x"),
-                axes_1.strides("x")[0],
-                *axes_0.strides("grad_x"),
-                axes_1.strides("grad_x")[0],
-            ),
-            constants={
-                "BLOCK_0": block_0,
-                "BLOCK_1": block_1,
-                "EVEN_0": height % block_0 == 0,
-                "EVEN_1": length % block_1 == 0,
-                "NEEDS_GRAD_X": call.needs("grad_x"),
-            },
-            config=config,
-        )
-    )
-
-
-def _plan_backward(call: Call) -> Launch:
-    """Stage after stage;  in memory between them."""
-    return in_stages(
-        _plan_backward_stage_1(call) if call.needs("grad_weight", "grad_bias") else None,
-        _plan_backward_stage_2(call) if call.needs("grad_alpha") else None,
-        _plan_backward_stage_3(call) if call.needs("grad_x") else None,
+        if call.needs("grad_weight", "grad_bias")
+        else None,
+        workspaces={
+            "grad_alpha_parts": ((programs, blocks), call.float),
+            "grad_weight_parts": ((programs, columns), call.float),
+            "grad_bias_parts": ((programs, columns), call.float),
+        },
     )
 
 

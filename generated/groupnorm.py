@@ -1,9 +1,9 @@
 """Normalise groups of channels over all positions (Wu and He, arXiv:1803.08494).
 
-Built by tilegen 0.1.0 from specs/groupnorm.py (spec e0f2072b, templates c2fd5bca).
+Built by tilegen 0.1.0 from specs/groupnorm.py (spec e0f2072b, templates 6c84c300).
 Rebuild with `tilegen build`; edits are overwritten.
 
-Traffic: 2*B*C*G*HW*e + 8*B*G + 2*C*G*e bytes (e: bytes of an element)
+Traffic: 2*B*C*G*HW*e + 2*C*G*e bytes (e: bytes of an element)
 Work: 8*B*C*G*HW + 10*B*G flops, 4*B*G of them exponentials, roots and quotients
 Bound: memory on every target
 Eager PyTorch: 8 kernels, 5.0 times the bytes
@@ -2077,7 +2077,7 @@ def _plan_backward_stage_2(call: Call) -> Launch:
 
 
 def _plan_backward(call: Call) -> Launch:
-    """Stage after stage;  in memory between them."""
+    """Stage after stage."""
     return in_stages(
         _plan_backward_stage_1(call) if call.needs("grad_weight", "grad_bias") else None,
         _plan_backward_stage_2(call) if call.needs("grad_x") else None,

@@ -1,9 +1,9 @@
 """Group norm (Wu and He, arXiv:1803.08494), then SiLU, as in a diffusion U-Net's blocks.
 
-Built by tilegen 0.1.0 from specs/groupnorm_silu.py (spec bf8a903e, templates c2fd5bca).
+Built by tilegen 0.1.0 from specs/groupnorm_silu.py (spec bf8a903e, templates 6c84c300).
 Rebuild with `tilegen build`; edits are overwritten.
 
-Traffic: 2*B*C*G*HW*e + 8*B*G + 2*C*G*e bytes (e: bytes of an element)
+Traffic: 2*B*C*G*HW*e + 2*C*G*e bytes (e: bytes of an element)
 Work: 12*B*C*G*HW + 10*B*G flops, 2*B*C*G*HW + 4*B*G of them exponentials, roots and quotients
 Bound: memory on every target
 Eager PyTorch: 10 kernels, 7.5 times the bytes
@@ -2272,7 +2272,7 @@ def _plan_backward_stage_2(call: Call) -> Launch:
 
 
 def _plan_backward(call: Call) -> Launch:
-    """Stage after stage;  in memory between them."""
+    """Stage after stage."""
     return in_stages(
         _plan_backward_stage_1(call) if call.needs("grad_weight", "grad_bias") else None,
         _plan_backward_stage_2(call) if call.needs("grad_x") else None,

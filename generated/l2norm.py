@@ -1,9 +1,9 @@
 """Divide each row by its Euclidean norm, or by eps where that is larger.
 
-Built by tilegen 0.1.0 from specs/l2norm.py (spec 4e0889c5, templates c2fd5bca).
+Built by tilegen 0.1.0 from specs/l2norm.py (spec 4e0889c5, templates 6c84c300).
 Rebuild with `tilegen build`; edits are overwritten.
 
-Traffic: 2*M*N*e + 4*M bytes (e: bytes of an element)
+Traffic: 2*M*N*e bytes (e: bytes of an element)
 Work: 3*M*N + 2*M flops, M of them exponentials, roots and quotients
 Bound: memory on every target
 Eager PyTorch: 5 kernels, 3.0 times the bytes

@@ -1,9 +1,9 @@
 """Logarithm of the softmax of each row, without forming the softmax.
 
-Built by tilegen 0.1.0 from specs/log_softmax.py (spec 0a8f983a, templates c2fd5bca).
+Built by tilegen 0.1.0 from specs/log_softmax.py (spec 0a8f983a, templates 6c84c300).
 Rebuild with `tilegen build`; edits are overwritten.
 
-Traffic: 2*M*N*e + 8*M bytes (e: bytes of an element)
+Traffic: 2*M*N*e bytes (e: bytes of an element)
 Work: 5*M*N + 3*M flops, M*N + M of them exponentials, roots and quotients
 Bound: memory on every target
 Eager PyTorch: 6 kernels, 4.0 times the bytes

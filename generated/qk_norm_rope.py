@@ -2,10 +2,10 @@
 
 As in Qwen3; the rotation is that of rope (Su et al., arXiv:2104.09864).
 
-Built by tilegen 0.1.0 from specs/qk_norm_rope.py (spec ffec5b43, templates c2fd5bca).
+Built by tilegen 0.1.0 from specs/qk_norm_rope.py (spec ffec5b43, templates 6c84c300).
 Rebuild with `tilegen build`; edits are overwritten.
 
-Traffic: 4*B*D*H*S*e + 4*B*H*S + B*S*i + 2*D*e*Min(P, B*S) + 2*D*e bytes (e: bytes of an element, i: bytes of an index)
+Traffic: 4*B*D*H*S*e + B*S*i + 2*D*e*Min(P, B*S) + 2*D*e bytes (e: bytes of an element, i: bytes of an index)
 Work: 14*B*D*H*S + 6*B*H*S flops, 2*B*H*S of them exponentials, roots and quotients
 Bound: memory on every target
 Eager PyTorch: 15 kernels, 8.4 times the bytes
@@ -31,15 +31,21 @@ from ._runtime import (
     block_cost,
     by_class,
     cdiv,
+    columns_cost,
+    fits,
     in_stages,
+    join_tile,
     least,
     loop_cost,
     narrow,
     next_power_of_2,
+    programs_of,
     scalar,
     split_cost,
     split_row,
+    sums_cost,
     take_last,
+    tile_shape,
     widen,
 )
 
@@ -127,11 +133,11 @@ LOOP_CONFIGS = by_class(
 
 _BACKWARD_BLOCK_1 = (
     Config(TILE=512, num_warps=1),  # at most 1024 B shared, unproven
-    Config(TILE=512, num_warps=2),  # at most 1024 B shared, unproven
     Config(TILE=1024, num_warps=1),  # at most 2048 B shared, unproven
     Config(TILE=4096, num_warps=4),  # at most 8192 B shared, unproven
+    Config(TILE=4096, num_warps=8),  # at most 8192 B shared, unproven
     Config(TILE=4096, num_warps=16),  # at most 8192 B shared, unproven
-    Config(TILE=8192, num_warps=16),  # at most 16384 B shared, unproven
+    Config(TILE=8192, num_warps=32),  # at most 16384 B shared, unproven
 )
 _BACKWARD_BLOCK_2 = (
     Config(TILE=512, num_warps=1),  # at most 2048 B shared, unproven
@@ -154,17 +160,25 @@ _BACKWARD_BLOCK_4 = (
     Config(TILE=1024, num_warps=1),  # at most 2048 B shared, unproven
     Config(TILE=4096, num_warps=2),  # at most 8192 B shared, unproven
     Config(TILE=4096, num_warps=8),  # at most 8192 B shared, unproven
-    Config(TILE=8192, num_warps=4),  # at most 16384 B shared, unproven
+    Config(TILE=8192, num_warps=8),  # at most 16384 B shared, unproven
     Config(TILE=16384, num_warps=16),  # at most 32768 B shared, unproven
+)
+_BACKWARD_BLOCK_5 = (
+    Config(TILE=512, num_warps=1),  # at most 1024 B shared, unproven
+    Config(TILE=1024, num_warps=1),  # at most 2048 B shared, unproven
+    Config(TILE=4096, num_warps=4),  # at most 8192 B shared, unproven
+    Config(TILE=4096, num_warps=8),  # at most 8192 B shared, unproven
+    Config(TILE=4096, num_warps=16),  # at most 8192 B shared, unproven
+    Config(TILE=8192, num_warps=16),  # at most 16384 B shared, unproven
 )
 #: Whole rows in registers, TILE elements to a program; by architecture class and element size in bytes.
 BACKWARD_BLOCK_CONFIGS = by_class(
     (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2), _BACKWARD_BLOCK_1),
-    (("gfx90a", "gfx942", "gfx950"), (4,), _BACKWARD_BLOCK_1),
     (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (4,), _BACKWARD_BLOCK_2),
     (("gfx90a", "gfx942", "gfx950"), (8,), _BACKWARD_BLOCK_2),
     (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _BACKWARD_BLOCK_3),
     (("gfx90a", "gfx942", "gfx950"), (1, 2), _BACKWARD_BLOCK_4),
+    (("gfx90a", "gfx942", "gfx950"), (4,), _BACKWARD_BLOCK_5),
 )
 
 _BACKWARD_LOOP_1 = (
@@ -179,8 +193,8 @@ _BACKWARD_LOOP_2 = (
     Config(TILE=2048, num_warps=4),  # at most 2048 B shared, unproven
     Config(TILE=2048, num_warps=8),  # at most 2048 B shared, unproven
     Config(TILE=2048, num_warps=16),  # at most 2048 B shared, unproven
-    Config(TILE=4096, num_warps=4),  # at most 4096 B shared, unproven
     Config(TILE=4096, num_warps=16),  # at most 4096 B shared, unproven
+    Config(TILE=4096, num_warps=32),  # at most 4096 B shared, unproven
     Config(TILE=8192, num_warps=32),  # at most 8192 B shared, unproven
 )
 _BACKWARD_LOOP_3 = (
@@ -223,6 +237,289 @@ BACKWARD_LOOP_CONFIGS = by_class(
     (("gfx90a", "gfx942", "gfx950"), (1, 2), _BACKWARD_LOOP_4),
     (("gfx90a", "gfx942", "gfx950"), (4,), _BACKWARD_LOOP_5),
     (("gfx90a", "gfx942", "gfx950"), (8,), _BACKWARD_LOOP_6),
+)
+
+_BACKWARD_SUMS_1 = (
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 16 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 65552 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 98320 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 32 B shared, unproven
+    Config(TILE=2048, PROGRAMS=2, num_warps=8, num_stages=3),  # at most 98336 B shared, unproven
+    Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 196672 B shared, unproven
+)
+_BACKWARD_SUMS_2 = (
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 16 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 65552 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 98320 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 32 B shared, unproven
+    Config(TILE=2048, PROGRAMS=2, num_warps=8, num_stages=2),  # at most 65568 B shared, unproven
+    Config(TILE=4096, PROGRAMS=1, num_warps=32, num_stages=2),  # at most 131200 B shared, unproven
+)
+_BACKWARD_SUMS_3 = (
+    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 64 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=2),  # at most 131136 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 128 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=16, num_stages=2),  # at most 131200 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=32, num_stages=1),  # at most 256 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=32, num_stages=2),  # at most 131328 B shared, unproven
+)
+_BACKWARD_SUMS_4 = (
+    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 64 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=2),  # at most 131136 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 196672 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 128 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=16, num_stages=2),  # at most 131200 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 196736 B shared, unproven
+)
+_BACKWARD_SUMS_5 = (
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 16 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 65552 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 98320 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 32 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 98368 B shared, unproven
+    Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 64 B shared, unproven
+)
+_BACKWARD_SUMS_6 = (
+    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 64 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 128 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=32, num_stages=1),  # at most 256 B shared, unproven
+)
+_BACKWARD_SUMS_7 = (
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 16 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 16400 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 24592 B shared, unproven
+    Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=3),  # at most 24592 B shared, unproven
+    Config(TILE=4096, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 49184 B shared, unproven
+    Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 64 B shared, unproven
+)
+_BACKWARD_SUMS_8 = (
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 16 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 65552 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 98320 B shared, unproven
+    Config(TILE=2048, PROGRAMS=4, num_warps=4, num_stages=1),  # at most 16 B shared, unproven
+    Config(TILE=4096, PROGRAMS=2, num_warps=8, num_stages=1),  # at most 32 B shared, unproven
+    Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 64 B shared, unproven
+)
+_BACKWARD_SUMS_9 = (
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 16 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 32 B shared, unproven
+    Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=1),  # at most 16 B shared, unproven
+    Config(TILE=2048, PROGRAMS=4, num_warps=8, num_stages=1),  # at most 32 B shared, unproven
+    Config(TILE=4096, PROGRAMS=2, num_warps=8, num_stages=1),  # at most 32 B shared, unproven
+    Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 64 B shared, unproven
+)
+_BACKWARD_SUMS_10 = (
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 32 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 64 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 128 B shared, unproven
+    Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=1),  # at most 32 B shared, unproven
+    Config(TILE=2048, PROGRAMS=2, num_warps=8, num_stages=1),  # at most 64 B shared, unproven
+    Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 128 B shared, unproven
+)
+_BACKWARD_SUMS_11 = (
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 16 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 16400 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 24592 B shared, unproven
+    Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=1),  # at most 16 B shared, unproven
+    Config(TILE=4096, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 49184 B shared, unproven
+    Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 64 B shared, unproven
+)
+_BACKWARD_SUMS_12 = (
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 16 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 32784 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 49168 B shared, unproven
+    Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=1),  # at most 16 B shared, unproven
+    Config(TILE=4096, PROGRAMS=2, num_warps=8, num_stages=1),  # at most 32 B shared, unproven
+    Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 64 B shared, unproven
+)
+_BACKWARD_SUMS_13 = (
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 16 B shared, unproven
+    Config(TILE=2048, PROGRAMS=2, num_warps=8, num_stages=1),  # at most 32 B shared, unproven
+    Config(TILE=2048, PROGRAMS=4, num_warps=8, num_stages=1),  # at most 32 B shared, unproven
+    Config(TILE=4096, PROGRAMS=2, num_warps=8, num_stages=1),  # at most 32 B shared, unproven
+    Config(TILE=4096, PROGRAMS=2, num_warps=16, num_stages=1),  # at most 64 B shared, unproven
+    Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 64 B shared, unproven
+)
+_BACKWARD_SUMS_14 = (
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 16 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 32784 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 49168 B shared, unproven
+    Config(TILE=4096, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 98336 B shared, unproven
+    Config(TILE=4096, PROGRAMS=2, num_warps=8, num_stages=2),  # at most 65568 B shared, unproven
+    Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=2),  # at most 131136 B shared, unproven
+)
+_BACKWARD_SUMS_15 = (
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 32 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 131104 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 64 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=2),  # at most 131136 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=16, num_stages=2),  # at most 131200 B shared, unproven
+    Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 128 B shared, unproven
+)
+#: Whole rows in registers, TILE elements at a time, in PROGRAMS programs an SM; by architecture class and element size in bytes.
+BACKWARD_SUMS_CONFIGS = by_class(
+    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2), _BACKWARD_SUMS_1),
+    (("sm_90", "sm_100"), (4,), _BACKWARD_SUMS_1),
+    (("sm_80",), (4,), _BACKWARD_SUMS_2),
+    (("sm_80",), (8,), _BACKWARD_SUMS_3),
+    (("sm_90", "sm_100"), (8,), _BACKWARD_SUMS_4),
+    (("sm_89", "sm_86", "sm_120"), (4,), _BACKWARD_SUMS_5),
+    (("sm_89", "sm_86", "sm_120"), (8,), _BACKWARD_SUMS_6),
+    (("gfx90a",), (1,), _BACKWARD_SUMS_7),
+    (("gfx90a",), (2,), _BACKWARD_SUMS_8),
+    (("gfx950",), (4,), _BACKWARD_SUMS_8),
+    (("gfx90a",), (4,), _BACKWARD_SUMS_9),
+    (("gfx90a", "gfx942"), (8,), _BACKWARD_SUMS_10),
+    (("gfx942",), (1,), _BACKWARD_SUMS_11),
+    (("gfx942",), (2,), _BACKWARD_SUMS_12),
+    (("gfx942",), (4,), _BACKWARD_SUMS_13),
+    (("gfx950",), (1, 2), _BACKWARD_SUMS_14),
+    (("gfx950",), (8,), _BACKWARD_SUMS_15),
+)
+
+_BACKWARD_COLUMNS_1 = (
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 16 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 32784 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 49168 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 32 B shared, unproven
+    Config(TILE=2048, PROGRAMS=2, num_warps=8, num_stages=3),  # at most 49184 B shared, unproven
+    Config(TILE=2048, PROGRAMS=4, num_warps=4, num_stages=2),  # at most 32784 B shared, unproven
+)
+_BACKWARD_COLUMNS_2 = (
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 16 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 65552 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 98320 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 32 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 98368 B shared, unproven
+    Config(TILE=2048, PROGRAMS=2, num_warps=16, num_stages=2),  # at most 65600 B shared, unproven
+)
+_BACKWARD_COLUMNS_3 = (
+    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 64 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=2),  # at most 131136 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 128 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=16, num_stages=2),  # at most 131200 B shared, unproven
+)
+_BACKWARD_COLUMNS_4 = (
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 16 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 32784 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 49168 B shared, unproven
+    Config(TILE=2048, PROGRAMS=2, num_warps=8, num_stages=3),  # at most 49184 B shared, unproven
+    Config(TILE=2048, PROGRAMS=4, num_warps=4, num_stages=3),  # at most 49168 B shared, unproven
+    Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 196672 B shared, unproven
+)
+_BACKWARD_COLUMNS_5 = (
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 16 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 65552 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 98320 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 98336 B shared, unproven
+    Config(TILE=2048, PROGRAMS=2, num_warps=8, num_stages=3),  # at most 98336 B shared, unproven
+    Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 196672 B shared, unproven
+)
+_BACKWARD_COLUMNS_6 = (
+    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 64 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=2),  # at most 131136 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 196672 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 128 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=16, num_stages=2),  # at most 131200 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 196736 B shared, unproven
+)
+_BACKWARD_COLUMNS_7 = (
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 16 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 65552 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 98320 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 32 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=2),  # at most 65568 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 98368 B shared, unproven
+)
+_BACKWARD_COLUMNS_8 = (
+    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 64 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 128 B shared, unproven
+)
+_BACKWARD_COLUMNS_9 = (
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 16 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 32784 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 49168 B shared, unproven
+    Config(TILE=2048, PROGRAMS=2, num_warps=8, num_stages=3),  # at most 49184 B shared, unproven
+    Config(TILE=2048, PROGRAMS=4, num_warps=4, num_stages=1),  # at most 16 B shared, unproven
+    Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 98368 B shared, unproven
+)
+_BACKWARD_COLUMNS_10 = (
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 16 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 65552 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 98320 B shared, unproven
+    Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=1),  # at most 16 B shared, unproven
+    Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=2),  # at most 65552 B shared, unproven
+    Config(TILE=2048, PROGRAMS=4, num_warps=4, num_stages=1),  # at most 16 B shared, unproven
+)
+_BACKWARD_COLUMNS_11 = (
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 16 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 32784 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 49168 B shared, unproven
+    Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=1),  # at most 16 B shared, unproven
+    Config(TILE=2048, PROGRAMS=4, num_warps=4, num_stages=1),  # at most 16 B shared, unproven
+    Config(TILE=4096, PROGRAMS=4, num_warps=4, num_stages=1),  # at most 16 B shared, unproven
+)
+_BACKWARD_COLUMNS_12 = (
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 16 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 32 B shared, unproven
+    Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=1),  # at most 16 B shared, unproven
+    Config(TILE=2048, PROGRAMS=2, num_warps=8, num_stages=1),  # at most 32 B shared, unproven
+    Config(TILE=2048, PROGRAMS=4, num_warps=4, num_stages=1),  # at most 16 B shared, unproven
+    Config(TILE=2048, PROGRAMS=4, num_warps=8, num_stages=1),  # at most 32 B shared, unproven
+)
+_BACKWARD_COLUMNS_13 = (
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 32 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 64 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 128 B shared, unproven
+    Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=1),  # at most 32 B shared, unproven
+    Config(TILE=2048, PROGRAMS=2, num_warps=8, num_stages=1),  # at most 64 B shared, unproven
+    Config(TILE=2048, PROGRAMS=2, num_warps=16, num_stages=1),  # at most 128 B shared, unproven
+)
+_BACKWARD_COLUMNS_14 = (
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 16 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 16400 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 24592 B shared, unproven
+    Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=1),  # at most 16 B shared, unproven
+    Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=3),  # at most 24592 B shared, unproven
+    Config(TILE=4096, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 49184 B shared, unproven
+)
+_BACKWARD_COLUMNS_15 = (
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 32 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 64 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 128 B shared, unproven
+    Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=1),  # at most 32 B shared, unproven
+    Config(TILE=2048, PROGRAMS=2, num_warps=16, num_stages=1),  # at most 128 B shared, unproven
+    Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 128 B shared, unproven
+)
+_BACKWARD_COLUMNS_16 = (
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 16 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 32784 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 49168 B shared, unproven
+    Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=3),  # at most 49168 B shared, unproven
+    Config(TILE=2048, PROGRAMS=4, num_warps=4, num_stages=2),  # at most 32784 B shared, unproven
+    Config(TILE=4096, PROGRAMS=2, num_warps=8, num_stages=2),  # at most 65568 B shared, unproven
+)
+#: Tiles of TILE elements over rows and columns, in PROGRAMS programs an SM; by architecture class and element size in bytes.
+BACKWARD_COLUMNS_CONFIGS = by_class(
+    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (1,), _BACKWARD_COLUMNS_1),
+    (("sm_80",), (2,), _BACKWARD_COLUMNS_1),
+    (("sm_80",), (4,), _BACKWARD_COLUMNS_2),
+    (("sm_80", "gfx950"), (8,), _BACKWARD_COLUMNS_3),
+    (("sm_90", "sm_100"), (2,), _BACKWARD_COLUMNS_4),
+    (("sm_89", "sm_120"), (2,), _BACKWARD_COLUMNS_5),
+    (("sm_90", "sm_100"), (4,), _BACKWARD_COLUMNS_5),
+    (("sm_90", "sm_100"), (8,), _BACKWARD_COLUMNS_6),
+    (("sm_89", "sm_86", "sm_120"), (4,), _BACKWARD_COLUMNS_7),
+    (("sm_89", "sm_86", "sm_120"), (8,), _BACKWARD_COLUMNS_8),
+    (("sm_86",), (2,), _BACKWARD_COLUMNS_9),
+    (("gfx90a",), (1,), _BACKWARD_COLUMNS_10),
+    (("gfx950",), (4,), _BACKWARD_COLUMNS_10),
+    (("gfx90a", "gfx942"), (2,), _BACKWARD_COLUMNS_11),
+    (("gfx90a", "gfx942"), (4,), _BACKWARD_COLUMNS_12),
+    (("gfx90a",), (8,), _BACKWARD_COLUMNS_13),
+    (("gfx942",), (1,), _BACKWARD_COLUMNS_14),
+    (("gfx942",), (8,), _BACKWARD_COLUMNS_15),
+    (("gfx950",), (1, 2), _BACKWARD_COLUMNS_16),
 )
 
 
@@ -669,465 +966,183 @@ def _qk_norm_rope_finish(
 
 
 @triton.jit
-def _qk_norm_rope_backward_stage_1_block(
+def _qk_norm_rope_backward_stage_1_columns(
     x_ptr,
     cos_ptr,
     sin_ptr,
     position_ptr,
     rstd_ptr,
     grad_out_ptr,
-    grad_weight_ptr,
-    D,
+    grad_weight_0_parts_ptr,
+    grad_weight_1_parts_ptr,
+    ROWS,
     ROWS_1,
     ROWS_2,
-    COLS_0,
-    COLS_1,
+    D,
     P,
-    position_col_0,
+    position_row_0,
+    position_row_1,
+    position_row_2,
     grad_out_row_0,
     grad_out_row_1,
     grad_out_row_2,
-    grad_out_col_0,
-    grad_out_col_1,
+    grad_out_col,
     grad_out_stride_Two,
     x_row_0,
     x_row_1,
     x_row_2,
-    x_col_0,
-    x_col_1,
-    rstd_col_0,
-    rstd_col_1,
+    x_col,
+    rstd_row_0,
+    rstd_row_1,
+    rstd_row_2,
     x_stride_Two,
-    cos_row_0,
-    cos_row_1,
-    cos_row_2,
+    cos_col,
     cos_stride_P,
-    sin_row_0,
-    sin_row_1,
-    sin_row_2,
+    sin_col,
     sin_stride_P,
-    grad_weight_row_0,
-    grad_weight_row_1,
-    grad_weight_row_2,
-    grad_weight_stride_Two,
+    PROGRAMS,
     BLOCK_M: tl.constexpr,
-    BLOCK_0: tl.constexpr,
-    BLOCK_1: tl.constexpr,
+    BLOCK_N: tl.constexpr,
     EVEN_M: tl.constexpr,
     EVEN_N: tl.constexpr,
+    STAGES: tl.constexpr,
     NEEDS_GRAD_WEIGHT: tl.constexpr,
     INT: tl.constexpr,
     FLOAT: tl.constexpr,
 ):
-    """A program holds BLOCK_M whole rows in registers."""
-    rows = tl.program_id(0).to(INT) * BLOCK_M + tl.arange(0, BLOCK_M)[:, None, None]
-    cols_0 = tl.arange(0, BLOCK_0)[None, :, None].to(INT)
-    cols_1 = tl.arange(0, BLOCK_1)[None, None, :].to(INT)
-    in_cols_0 = below(cols_0, COLS_0, EVEN_N)
-    in_cols_1 = below(cols_1, COLS_1, EVEN_N)
-    in_rows = below(rows, D, EVEN_M)
-    row_2 = rows % ROWS_2
-    row_1 = rows // ROWS_2 % ROWS_1
-    row_0 = rows // ROWS_2 // ROWS_1
-    grad_out_rows = (
-        grad_out_ptr + row_0 * grad_out_row_0 + row_1 * grad_out_row_1 + row_2 * grad_out_row_2
-    )
-    x_rows = x_ptr + row_0 * x_row_0 + row_1 * x_row_1 + row_2 * x_row_2
-    cos_rows = cos_ptr + row_0 * cos_row_0 + row_1 * cos_row_1 + row_2 * cos_row_2
-    sin_rows = sin_ptr + row_0 * sin_row_0 + row_1 * sin_row_1 + row_2 * sin_row_2
-    grad_weight_rows = (
-        grad_weight_ptr
-        + row_0 * grad_weight_row_0
-        + row_1 * grad_weight_row_1
-        + row_2 * grad_weight_row_2
-    )
+    """A program goes over tiles of BLOCK_M rows by BLOCK_N columns, and carries their sums along."""
+    blocks = tl.cdiv(D, BLOCK_N)
+    block = tl.program_id(0) % blocks
+    program = tl.program_id(0) // blocks
+    part = program + tl.zeros((1, 1), INT)
+    cols = block * BLOCK_N + tl.arange(0, BLOCK_N)[None, :].to(INT)
+    in_cols = below(cols, D, EVEN_N)
 
-    position = tl.load(
-        position_ptr + cols_0 * position_col_0,
-        mask=in_cols_0,
-        other=0,
-        eviction_policy="evict_last",
-    )
-    grad_out_1 = tl.load(
-        grad_out_rows + cols_0 * grad_out_col_0 + cols_1 * grad_out_col_1 + grad_out_stride_Two,
-        mask=in_rows & in_cols_0 & in_cols_1,
-        other=0.0,
-        eviction_policy="evict_last",
-    ).to(FLOAT)
-    grad_out_0 = tl.load(
-        grad_out_rows + cols_0 * grad_out_col_0 + cols_1 * grad_out_col_1,
-        mask=in_rows & in_cols_0 & in_cols_1,
-        other=0.0,
-        eviction_policy="evict_last",
-    ).to(FLOAT)
-    x = tl.load(
-        x_rows + cols_0 * x_col_0 + cols_1 * x_col_1,
-        mask=in_rows & in_cols_0 & in_cols_1,
-        other=0.0,
-        eviction_policy="evict_last",
-    ).to(FLOAT)
-    rstd = tl.load(
-        rstd_ptr + cols_0 * rstd_col_0 + cols_1 * rstd_col_1,
-        mask=in_cols_0 & in_cols_1,
-        other=0.0,
-        eviction_policy="evict_last",
-    ).to(FLOAT)
-    x_2 = tl.load(
-        x_rows + cols_0 * x_col_0 + cols_1 * x_col_1 + x_stride_Two,
-        mask=in_rows & in_cols_0 & in_cols_1,
-        other=0.0,
-        eviction_policy="evict_last",
-    ).to(FLOAT)
-    # c = take(cos, position, P)
-    valid = (position >= 0) & (position < P)
-    c = tl.load(
-        cos_rows + tl.cast(position, INT) * cos_stride_P,
-        mask=in_rows & in_cols_0 & valid,
-        other=0.0,
-        eviction_policy="evict_last",
-    ).to(FLOAT)
-    s = tl.load(
-        sin_rows + tl.cast(position, INT) * sin_stride_P,
-        mask=in_rows & in_cols_0 & valid,
-        other=0.0,
-        eviction_policy="evict_last",
-    ).to(FLOAT)
-    # first, second = unstack(x * rstd * weight, Two)
-    grad_second = grad_out_1 * c + -grad_out_0 * s
-    grad_first = grad_out_1 * s + grad_out_0 * c
-    grad_weight_0 = tl.sum(
-        tl.sum(
-            (tl.where(False, grad_second, 0.0) + tl.where(True, grad_first, 0.0)) * (x * rstd),
-            axis=2,
-            keep_dims=True,
-        ),
-        axis=1,
-        keep_dims=True,
-    )
-    grad_weight_1 = tl.sum(
-        tl.sum(
-            (tl.where(True, grad_second, 0.0) + tl.where(False, grad_first, 0.0)) * (x_2 * rstd),
-            axis=2,
-            keep_dims=True,
-        ),
-        axis=1,
-        keep_dims=True,
-    )
-    if NEEDS_GRAD_WEIGHT:
-        tl.store(
-            grad_weight_rows, narrow(grad_weight_0, grad_weight_ptr.dtype.element_ty), mask=in_rows
+    grad_weight_0 = tl.full((BLOCK_M, BLOCK_N), 0.0, FLOAT)
+    grad_weight_1 = tl.full((BLOCK_M, BLOCK_N), 0.0, FLOAT)
+    for tile in tl.range(program, tl.cdiv(ROWS, BLOCK_M), PROGRAMS, num_stages=STAGES):
+        rows = tile * BLOCK_M + tl.arange(0, BLOCK_M)[:, None].to(INT)
+        in_rows = below(rows, ROWS, EVEN_M)
+        row_2 = rows % ROWS_2
+        row_1 = rows // ROWS_2 % ROWS_1
+        row_0 = rows // ROWS_2 // ROWS_1
+        position_rows = (
+            position_ptr + row_0 * position_row_0 + row_1 * position_row_1 + row_2 * position_row_2
         )
-        tl.store(
-            grad_weight_rows + grad_weight_stride_Two,
-            narrow(grad_weight_1, grad_weight_ptr.dtype.element_ty),
-            mask=in_rows,
+        grad_out_rows = (
+            grad_out_ptr + row_0 * grad_out_row_0 + row_1 * grad_out_row_1 + row_2 * grad_out_row_2
         )
+        x_rows = x_ptr + row_0 * x_row_0 + row_1 * x_row_1 + row_2 * x_row_2
+        rstd_rows = rstd_ptr + row_0 * rstd_row_0 + row_1 * rstd_row_1 + row_2 * rstd_row_2
 
-
-@triton.jit
-def _qk_norm_rope_backward_stage_1_loop(
-    x_ptr,
-    cos_ptr,
-    sin_ptr,
-    position_ptr,
-    rstd_ptr,
-    grad_out_ptr,
-    grad_weight_ptr,
-    D,
-    ROWS_1,
-    ROWS_2,
-    COLS_0,
-    COLS_1,
-    P,
-    grad_out_row_0,
-    grad_out_row_1,
-    grad_out_row_2,
-    grad_out_col_0,
-    grad_out_col_1,
-    grad_out_stride_Two,
-    position_col_0,
-    cos_row_0,
-    cos_row_1,
-    cos_row_2,
-    cos_stride_P,
-    sin_row_0,
-    sin_row_1,
-    sin_row_2,
-    sin_stride_P,
-    x_row_0,
-    x_row_1,
-    x_row_2,
-    x_col_0,
-    x_col_1,
-    rstd_col_0,
-    rstd_col_1,
-    x_stride_Two,
-    grad_weight_row_0,
-    grad_weight_row_1,
-    grad_weight_row_2,
-    grad_weight_stride_Two,
-    LANES: tl.constexpr,
-    VECTOR: tl.constexpr,
-    EVEN: tl.constexpr,
-    WIDTH: tl.constexpr,
-    NEEDS_GRAD_WEIGHT: tl.constexpr,
-    INT: tl.constexpr,
-    FLOAT: tl.constexpr,
-):
-    """A program goes over one row once, block by block."""
-    rows = tl.program_id(0).to(INT) + tl.arange(0, 1)[:, None]
-    HEIGHT: tl.constexpr = LANES * VECTOR // WIDTH
-    lane = tl.arange(0, LANES)[:, None].to(INT) * VECTOR
-    lane_0 = lane // WIDTH
-    # not `lane % WIDTH`, of which the compiler cannot tell that neighbours are contiguous
-    lane_1 = lane - lane_0 * WIDTH + tl.arange(0, VECTOR)[None, :]
-    row_2 = rows % ROWS_2
-    row_1 = rows // ROWS_2 % ROWS_1
-    row_0 = rows // ROWS_2 // ROWS_1
-    grad_out_rows = (
-        grad_out_ptr + row_0 * grad_out_row_0 + row_1 * grad_out_row_1 + row_2 * grad_out_row_2
-    )
-    cos_rows = cos_ptr + row_0 * cos_row_0 + row_1 * cos_row_1 + row_2 * cos_row_2
-    sin_rows = sin_ptr + row_0 * sin_row_0 + row_1 * sin_row_1 + row_2 * sin_row_2
-    x_rows = x_ptr + row_0 * x_row_0 + row_1 * x_row_1 + row_2 * x_row_2
-    grad_weight_rows = (
-        grad_weight_ptr
-        + row_0 * grad_weight_row_0
-        + row_1 * grad_weight_row_1
-        + row_2 * grad_weight_row_2
-    )
-
-    total = tl.full((LANES, 1), 0.0, FLOAT)
-    total_2 = tl.full((LANES, 1), 0.0, FLOAT)
-    blocks = tl.cdiv(COLS_1, WIDTH)
-    for block in range(tl.cdiv(COLS_0, HEIGHT) * blocks):
-        cols_0 = block // blocks * HEIGHT + lane_0
-        cols_1 = block % blocks * WIDTH + lane_1
-        in_cols_0 = below(cols_0, COLS_0, EVEN)
-        in_cols_1 = below(cols_1, COLS_1, EVEN)
-
+        position = tl.load(position_rows, mask=in_rows, other=0, eviction_policy="evict_last")
         grad_out_1 = tl.load(
-            grad_out_rows + cols_0 * grad_out_col_0 + cols_1 * grad_out_col_1 + grad_out_stride_Two,
-            mask=in_cols_0 & in_cols_1,
+            grad_out_rows + cols * grad_out_col + grad_out_stride_Two,
+            mask=in_rows & in_cols,
             other=0.0,
+            eviction_policy="evict_last",
         ).to(FLOAT)
-        position = tl.load(position_ptr + cols_0 * position_col_0, mask=in_cols_0, other=0)
+        grad_out_0 = tl.load(
+            grad_out_rows + cols * grad_out_col,
+            mask=in_rows & in_cols,
+            other=0.0,
+            eviction_policy="evict_last",
+        ).to(FLOAT)
+        x = tl.load(
+            x_rows + cols * x_col, mask=in_rows & in_cols, other=0.0, eviction_policy="evict_last"
+        ).to(FLOAT)
+        rstd = tl.load(rstd_rows, mask=in_rows, other=0.0, eviction_policy="evict_last").to(FLOAT)
+        x_2 = tl.load(
+            x_rows + cols * x_col + x_stride_Two,
+            mask=in_rows & in_cols,
+            other=0.0,
+            eviction_policy="evict_last",
+        ).to(FLOAT)
         # c = take(cos, position, P)
         valid = (position >= 0) & (position < P)
         c = tl.load(
-            cos_rows + tl.cast(position, INT) * cos_stride_P, mask=in_cols_0 & valid, other=0.0
-        ).to(FLOAT)
-        grad_out_0 = tl.load(
-            grad_out_rows + cols_0 * grad_out_col_0 + cols_1 * grad_out_col_1,
-            mask=in_cols_0 & in_cols_1,
+            cos_ptr + cols * cos_col + tl.cast(position, INT) * cos_stride_P,
+            mask=in_rows & in_cols & valid,
             other=0.0,
+            eviction_policy="evict_last",
         ).to(FLOAT)
         s = tl.load(
-            sin_rows + tl.cast(position, INT) * sin_stride_P, mask=in_cols_0 & valid, other=0.0
+            sin_ptr + cols * sin_col + tl.cast(position, INT) * sin_stride_P,
+            mask=in_rows & in_cols & valid,
+            other=0.0,
+            eviction_policy="evict_last",
         ).to(FLOAT)
         # first, second = unstack(x * rstd * weight, Two)
         grad_second = grad_out_1 * c + -grad_out_0 * s
         grad_first = grad_out_1 * s + grad_out_0 * c
-        x = tl.load(
-            x_rows + cols_0 * x_col_0 + cols_1 * x_col_1, mask=in_cols_0 & in_cols_1, other=0.0
-        ).to(FLOAT)
-        rstd = tl.load(
-            rstd_ptr + cols_0 * rstd_col_0 + cols_1 * rstd_col_1,
-            mask=in_cols_0 & in_cols_1,
-            other=0.0,
-        ).to(FLOAT)
-        x_2 = tl.load(
-            x_rows + cols_0 * x_col_0 + cols_1 * x_col_1 + x_stride_Two,
-            mask=in_cols_0 & in_cols_1,
-            other=0.0,
-        ).to(FLOAT)
-        total = total + tl.sum(
-            (tl.where(False, grad_second, 0.0) + tl.where(True, grad_first, 0.0)) * (x * rstd),
-            axis=1,
-            keep_dims=True,
-        )
-        total_2 = total_2 + tl.sum(
-            (tl.where(True, grad_second, 0.0) + tl.where(False, grad_first, 0.0)) * (x_2 * rstd),
-            axis=1,
-            keep_dims=True,
-        )
-
-    grad_weight_0 = tl.sum(total, axis=0, keep_dims=True)
-    grad_weight_1 = tl.sum(total_2, axis=0, keep_dims=True)
+        if NEEDS_GRAD_WEIGHT:
+            grad_weight_0 = grad_weight_0 + tl.where(
+                in_rows,
+                (tl.where(False, grad_second, 0.0) + tl.where(True, grad_first, 0.0)) * (x * rstd),
+                0.0,
+            )
+            grad_weight_1 = grad_weight_1 + tl.where(
+                in_rows,
+                (tl.where(True, grad_second, 0.0) + tl.where(False, grad_first, 0.0))
+                * (x_2 * rstd),
+                0.0,
+            )
 
     if NEEDS_GRAD_WEIGHT:
-        tl.store(grad_weight_rows, narrow(grad_weight_0, grad_weight_ptr.dtype.element_ty))
         tl.store(
-            grad_weight_rows + grad_weight_stride_Two,
-            narrow(grad_weight_1, grad_weight_ptr.dtype.element_ty),
+            grad_weight_0_parts_ptr + part * D + cols,
+            tl.sum(grad_weight_0, axis=0, keep_dims=True),
+            mask=in_cols,
+        )
+        tl.store(
+            grad_weight_1_parts_ptr + part * D + cols,
+            tl.sum(grad_weight_1, axis=0, keep_dims=True),
+            mask=in_cols,
         )
 
 
 @triton.jit
-def _qk_norm_rope_backward_stage_1_partial(
-    x_ptr,
-    cos_ptr,
-    sin_ptr,
-    position_ptr,
-    rstd_ptr,
-    grad_out_ptr,
-    partial_total_ptr,
-    partial_total_2_ptr,
-    D,
-    ROWS_1,
-    ROWS_2,
-    COLS_0,
-    COLS_1,
-    P,
-    grad_out_row_0,
-    grad_out_row_1,
-    grad_out_row_2,
-    grad_out_col_0,
-    grad_out_col_1,
-    grad_out_stride_Two,
-    position_col_0,
-    cos_row_0,
-    cos_row_1,
-    cos_row_2,
-    cos_stride_P,
-    sin_row_0,
-    sin_row_1,
-    sin_row_2,
-    sin_stride_P,
-    x_row_0,
-    x_row_1,
-    x_row_2,
-    x_col_0,
-    x_col_1,
-    rstd_col_0,
-    rstd_col_1,
-    x_stride_Two,
-    LANES: tl.constexpr,
-    VECTOR: tl.constexpr,
-    EVEN: tl.constexpr,
-    SPLITS: tl.constexpr,
-    CHUNK: tl.constexpr,
-    INT: tl.constexpr,
-    FLOAT: tl.constexpr,
-):
-    """A program reduces one chunk of a row to its partial states."""
-    split = (tl.program_id(0) % SPLITS).to(INT)
-    rows = (tl.program_id(0) // SPLITS).to(INT) + tl.arange(0, 1)[:, None]
-    stop = tl.minimum((split + 1) * CHUNK, COLS_1)
-    lane = (tl.arange(0, LANES)[:, None] * VECTOR + tl.arange(0, VECTOR)[None, :]).to(INT)
-    row_2 = rows % ROWS_2
-    row_1 = rows // ROWS_2 % ROWS_1
-    row_0 = rows // ROWS_2 // ROWS_1
-    grad_out_rows = (
-        grad_out_ptr + row_0 * grad_out_row_0 + row_1 * grad_out_row_1 + row_2 * grad_out_row_2
-    )
-    cos_rows = cos_ptr + row_0 * cos_row_0 + row_1 * cos_row_1 + row_2 * cos_row_2
-    sin_rows = sin_ptr + row_0 * sin_row_0 + row_1 * sin_row_1 + row_2 * sin_row_2
-    x_rows = x_ptr + row_0 * x_row_0 + row_1 * x_row_1 + row_2 * x_row_2
-
-    total = tl.full((LANES, 1), 0.0, FLOAT)
-    total_2 = tl.full((LANES, 1), 0.0, FLOAT)
-    cols_0 = tl.zeros((1, 1), INT)
-    in_cols_0 = below(cols_0, COLS_0, True)
-    for start in range(split * CHUNK, stop, LANES * VECTOR):
-        cols_1 = start + lane
-        in_cols_1 = below(cols_1, stop, EVEN)
-
-        grad_out_1 = tl.load(
-            grad_out_rows + cols_0 * grad_out_col_0 + cols_1 * grad_out_col_1 + grad_out_stride_Two,
-            mask=in_cols_0 & in_cols_1,
-            other=0.0,
-        ).to(FLOAT)
-        position = tl.load(position_ptr + cols_0 * position_col_0, mask=in_cols_0, other=0)
-        # c = take(cos, position, P)
-        valid = (position >= 0) & (position < P)
-        c = tl.load(
-            cos_rows + tl.cast(position, INT) * cos_stride_P, mask=in_cols_0 & valid, other=0.0
-        ).to(FLOAT)
-        grad_out_0 = tl.load(
-            grad_out_rows + cols_0 * grad_out_col_0 + cols_1 * grad_out_col_1,
-            mask=in_cols_0 & in_cols_1,
-            other=0.0,
-        ).to(FLOAT)
-        s = tl.load(
-            sin_rows + tl.cast(position, INT) * sin_stride_P, mask=in_cols_0 & valid, other=0.0
-        ).to(FLOAT)
-        # first, second = unstack(x * rstd * weight, Two)
-        grad_second = grad_out_1 * c + -grad_out_0 * s
-        grad_first = grad_out_1 * s + grad_out_0 * c
-        x = tl.load(
-            x_rows + cols_0 * x_col_0 + cols_1 * x_col_1, mask=in_cols_0 & in_cols_1, other=0.0
-        ).to(FLOAT)
-        rstd = tl.load(
-            rstd_ptr + cols_0 * rstd_col_0 + cols_1 * rstd_col_1,
-            mask=in_cols_0 & in_cols_1,
-            other=0.0,
-        ).to(FLOAT)
-        x_2 = tl.load(
-            x_rows + cols_0 * x_col_0 + cols_1 * x_col_1 + x_stride_Two,
-            mask=in_cols_0 & in_cols_1,
-            other=0.0,
-        ).to(FLOAT)
-        total = total + tl.sum(
-            (tl.where(False, grad_second, 0.0) + tl.where(True, grad_first, 0.0)) * (x * rstd),
-            axis=1,
-            keep_dims=True,
-        )
-        total_2 = total_2 + tl.sum(
-            (tl.where(True, grad_second, 0.0) + tl.where(False, grad_first, 0.0)) * (x_2 * rstd),
-            axis=1,
-            keep_dims=True,
-        )
-
-    grad_weight_0 = tl.sum(total, axis=0, keep_dims=True)
-    grad_weight_1 = tl.sum(total_2, axis=0, keep_dims=True)
-    tl.store(partial_total_ptr + rows * SPLITS + split, grad_weight_0)
-    tl.store(partial_total_2_ptr + rows * SPLITS + split, grad_weight_1)
-
-
-@triton.jit
-def _qk_norm_rope_backward_stage_1_finish(
-    partial_total_ptr,
-    partial_total_2_ptr,
+def _qk_norm_rope_backward_stage_1_join(
+    grad_weight_0_parts_ptr,
+    grad_weight_1_parts_ptr,
     grad_weight_ptr,
     D,
-    ROWS_1,
-    ROWS_2,
-    COLS_0,
-    COLS_1,
-    grad_weight_row_0,
-    grad_weight_row_1,
-    grad_weight_row_2,
+    grad_weight_col,
     grad_weight_stride_Two,
-    SPLITS: tl.constexpr,
+    PARTS,
     BLOCK_S: tl.constexpr,
+    BLOCK_N: tl.constexpr,
     NEEDS_GRAD_WEIGHT: tl.constexpr,
     INT: tl.constexpr,
     FLOAT: tl.constexpr,
 ):
-    """A program joins the partial states of a row."""
-    rows = tl.program_id(0).to(INT) + tl.arange(0, 1)[:, None]
-    row_2 = rows % ROWS_2
-    row_1 = rows // ROWS_2 % ROWS_1
-    row_0 = rows // ROWS_2 // ROWS_1
-    grad_weight_rows = (
-        grad_weight_ptr
-        + row_0 * grad_weight_row_0
-        + row_1 * grad_weight_row_1
-        + row_2 * grad_weight_row_2
-    )
+    """A program adds up the partial sums of BLOCK_N columns."""
+    blocks = tl.cdiv(D, BLOCK_N)
+    cols = tl.program_id(0) % blocks * BLOCK_N + tl.arange(0, BLOCK_N)[None, :].to(INT)
+    in_cols = cols < D
 
-    splits = tl.arange(0, BLOCK_S)[:, None]
-    total = tl.load(partial_total_ptr + rows * SPLITS + splits, mask=splits < SPLITS, other=0.0)
-    total_2 = tl.load(partial_total_2_ptr + rows * SPLITS + splits, mask=splits < SPLITS, other=0.0)
-    grad_weight_0 = tl.sum(total, axis=0, keep_dims=True)
-    grad_weight_1 = tl.sum(total_2, axis=0, keep_dims=True)
-
+    grad_weight_0 = tl.full((BLOCK_S, BLOCK_N), 0.0, FLOAT)
+    grad_weight_1 = tl.full((BLOCK_S, BLOCK_N), 0.0, FLOAT)
+    for start in range(0, PARTS, BLOCK_S):
+        parts = start + tl.arange(0, BLOCK_S)[:, None].to(INT)
+        grad_weight_0 += tl.load(
+            grad_weight_0_parts_ptr + parts * D + cols, mask=(parts < PARTS) & in_cols, other=0
+        )
+        grad_weight_1 += tl.load(
+            grad_weight_1_parts_ptr + parts * D + cols, mask=(parts < PARTS) & in_cols, other=0
+        )
+    grad_weight_0 = tl.sum(grad_weight_0, axis=0, keep_dims=True)
+    grad_weight_1 = tl.sum(grad_weight_1, axis=0, keep_dims=True)
     if NEEDS_GRAD_WEIGHT:
-        tl.store(grad_weight_rows, narrow(grad_weight_0, grad_weight_ptr.dtype.element_ty))
         tl.store(
-            grad_weight_rows + grad_weight_stride_Two,
+            grad_weight_ptr + cols * grad_weight_col,
+            narrow(grad_weight_0, grad_weight_ptr.dtype.element_ty),
+            mask=in_cols,
+        )
+        tl.store(
+            grad_weight_ptr + cols * grad_weight_col + grad_weight_stride_Two,
             narrow(grad_weight_1, grad_weight_ptr.dtype.element_ty),
+            mask=in_cols,
         )
 
 
@@ -1708,6 +1723,221 @@ def _qk_norm_rope_backward_stage_2_finish(
             )
 
 
+@triton.jit
+def _qk_norm_rope_backward_sums(
+    x_ptr,
+    weight_ptr,
+    cos_ptr,
+    sin_ptr,
+    position_ptr,
+    rstd_ptr,
+    grad_out_ptr,
+    grad_x_ptr,
+    grad_weight_0_parts_ptr,
+    grad_weight_1_parts_ptr,
+    ROWS,
+    ROWS_1,
+    ROWS_2,
+    D,
+    P,
+    weight_col,
+    weight_stride_Two,
+    position_row_0,
+    position_row_1,
+    position_row_2,
+    grad_out_row_0,
+    grad_out_row_1,
+    grad_out_row_2,
+    grad_out_col,
+    grad_out_stride_Two,
+    rstd_row_0,
+    rstd_row_1,
+    rstd_row_2,
+    x_row_0,
+    x_row_1,
+    x_row_2,
+    x_col,
+    x_stride_Two,
+    cos_col,
+    cos_stride_P,
+    sin_col,
+    sin_stride_P,
+    grad_x_row_0,
+    grad_x_row_1,
+    grad_x_row_2,
+    grad_x_col,
+    grad_x_stride_Two,
+    PROGRAMS,
+    BLOCK_M: tl.constexpr,
+    BLOCK_N: tl.constexpr,
+    EVEN_M: tl.constexpr,
+    EVEN_N: tl.constexpr,
+    STAGES: tl.constexpr,
+    NEEDS_GRAD_X: tl.constexpr,
+    NEEDS_GRAD_WEIGHT: tl.constexpr,
+    INT: tl.constexpr,
+    FLOAT: tl.constexpr,
+):
+    """A program goes over tiles of BLOCK_M whole rows, and carries their sums along."""
+    program = tl.program_id(0)
+    part = program + tl.zeros((1, 1), INT)
+    cols = tl.arange(0, BLOCK_N)[None, :].to(INT)
+    in_cols = below(cols, D, EVEN_N)
+
+    weight = tl.load(
+        weight_ptr + cols * weight_col, mask=in_cols, other=0.0, eviction_policy="evict_last"
+    )
+    weight_2 = tl.load(
+        weight_ptr + cols * weight_col + weight_stride_Two,
+        mask=in_cols,
+        other=0.0,
+        eviction_policy="evict_last",
+    )
+
+    grad_weight_0 = tl.full((BLOCK_M, BLOCK_N), 0.0, FLOAT)
+    grad_weight_1 = tl.full((BLOCK_M, BLOCK_N), 0.0, FLOAT)
+    for tile in tl.range(program, tl.cdiv(ROWS, BLOCK_M), PROGRAMS, num_stages=STAGES):
+        rows = tile * BLOCK_M + tl.arange(0, BLOCK_M)[:, None].to(INT)
+        in_rows = below(rows, ROWS, EVEN_M)
+        row_2 = rows % ROWS_2
+        row_1 = rows // ROWS_2 % ROWS_1
+        row_0 = rows // ROWS_2 // ROWS_1
+        position_rows = (
+            position_ptr + row_0 * position_row_0 + row_1 * position_row_1 + row_2 * position_row_2
+        )
+        grad_out_rows = (
+            grad_out_ptr + row_0 * grad_out_row_0 + row_1 * grad_out_row_1 + row_2 * grad_out_row_2
+        )
+        rstd_rows = rstd_ptr + row_0 * rstd_row_0 + row_1 * rstd_row_1 + row_2 * rstd_row_2
+        x_rows = x_ptr + row_0 * x_row_0 + row_1 * x_row_1 + row_2 * x_row_2
+        grad_x_rows = (
+            grad_x_ptr + row_0 * grad_x_row_0 + row_1 * grad_x_row_1 + row_2 * grad_x_row_2
+        )
+
+        position = tl.load(position_rows, mask=in_rows, other=0, eviction_policy="evict_last")
+        grad_out_1 = tl.load(
+            grad_out_rows + cols * grad_out_col + grad_out_stride_Two,
+            mask=in_rows & in_cols,
+            other=0.0,
+            eviction_policy="evict_last",
+        ).to(FLOAT)
+        grad_out_0 = tl.load(
+            grad_out_rows + cols * grad_out_col,
+            mask=in_rows & in_cols,
+            other=0.0,
+            eviction_policy="evict_last",
+        ).to(FLOAT)
+        rstd = tl.load(rstd_rows, mask=in_rows, other=0.0, eviction_policy="evict_last").to(FLOAT)
+        x = tl.load(
+            x_rows + cols * x_col, mask=in_rows & in_cols, other=0.0, eviction_policy="evict_last"
+        ).to(FLOAT)
+        x_2 = tl.load(
+            x_rows + cols * x_col + x_stride_Two,
+            mask=in_rows & in_cols,
+            other=0.0,
+            eviction_policy="evict_last",
+        ).to(FLOAT)
+        # c = take(cos, position, P)
+        valid = (position >= 0) & (position < P)
+        c = tl.load(
+            cos_ptr + cols * cos_col + tl.cast(position, INT) * cos_stride_P,
+            mask=in_rows & in_cols & valid,
+            other=0.0,
+            eviction_policy="evict_last",
+        ).to(FLOAT)
+        s = tl.load(
+            sin_ptr + cols * sin_col + tl.cast(position, INT) * sin_stride_P,
+            mask=in_rows & in_cols & valid,
+            other=0.0,
+            eviction_policy="evict_last",
+        ).to(FLOAT)
+        # first, second = unstack(x * rstd * weight, Two)
+        grad_second = grad_out_1 * c + -grad_out_0 * s
+        grad_first = grad_out_1 * s + grad_out_0 * c
+        value = tl.where(False, grad_second, 0.0) + tl.where(True, grad_first, 0.0)
+        value_2 = value * weight.to(FLOAT)
+        value_3 = tl.where(True, grad_second, 0.0) + tl.where(False, grad_first, 0.0)
+        value_4 = value_3 * weight_2.to(FLOAT)
+        # rstd = rsqrt(mean(x * x, (Two, D)) + eps)
+        row_sum = tl.sum(value_2 * x + value_4 * x_2, axis=1, keep_dims=True)
+        value_5 = 2.0 * (
+            -0.5 * row_sum * (rstd * rstd * rstd) / (tl.cast(2, FLOAT) * tl.cast(D, FLOAT))
+        )
+        grad_x_0 = value_2 * rstd + value_5 * x
+        grad_x_1 = value_4 * rstd + value_5 * x_2
+        if NEEDS_GRAD_X:
+            tl.store(
+                grad_x_rows + cols * grad_x_col,
+                narrow(grad_x_0, grad_x_ptr.dtype.element_ty),
+                mask=in_rows & in_cols,
+            )
+            tl.store(
+                grad_x_rows + cols * grad_x_col + grad_x_stride_Two,
+                narrow(grad_x_1, grad_x_ptr.dtype.element_ty),
+                mask=in_rows & in_cols,
+            )
+        if NEEDS_GRAD_WEIGHT:
+            grad_weight_0 = grad_weight_0 + tl.where(in_rows, value * (x * rstd), 0.0)
+            grad_weight_1 = grad_weight_1 + tl.where(in_rows, value_3 * (x_2 * rstd), 0.0)
+
+    if NEEDS_GRAD_WEIGHT:
+        tl.store(
+            grad_weight_0_parts_ptr + part * D + cols,
+            tl.sum(grad_weight_0, axis=0, keep_dims=True),
+            mask=in_cols,
+        )
+        tl.store(
+            grad_weight_1_parts_ptr + part * D + cols,
+            tl.sum(grad_weight_1, axis=0, keep_dims=True),
+            mask=in_cols,
+        )
+
+
+@triton.jit
+def _qk_norm_rope_backward_join(
+    grad_weight_0_parts_ptr,
+    grad_weight_1_parts_ptr,
+    grad_weight_ptr,
+    D,
+    grad_weight_col,
+    grad_weight_stride_Two,
+    PARTS,
+    BLOCK_S: tl.constexpr,
+    BLOCK_N: tl.constexpr,
+    NEEDS_GRAD_WEIGHT: tl.constexpr,
+    INT: tl.constexpr,
+    FLOAT: tl.constexpr,
+):
+    """A program adds up the partial sums of BLOCK_N columns."""
+    blocks = tl.cdiv(D, BLOCK_N)
+    cols = tl.program_id(0) % blocks * BLOCK_N + tl.arange(0, BLOCK_N)[None, :].to(INT)
+    in_cols = cols < D
+
+    grad_weight_0 = tl.full((BLOCK_S, BLOCK_N), 0.0, FLOAT)
+    grad_weight_1 = tl.full((BLOCK_S, BLOCK_N), 0.0, FLOAT)
+    for start in range(0, PARTS, BLOCK_S):
+        parts = start + tl.arange(0, BLOCK_S)[:, None].to(INT)
+        grad_weight_0 += tl.load(
+            grad_weight_0_parts_ptr + parts * D + cols, mask=(parts < PARTS) & in_cols, other=0
+        )
+        grad_weight_1 += tl.load(
+            grad_weight_1_parts_ptr + parts * D + cols, mask=(parts < PARTS) & in_cols, other=0
+        )
+    grad_weight_0 = tl.sum(grad_weight_0, axis=0, keep_dims=True)
+    grad_weight_1 = tl.sum(grad_weight_1, axis=0, keep_dims=True)
+    if NEEDS_GRAD_WEIGHT:
+        tl.store(
+            grad_weight_ptr + cols * grad_weight_col,
+            narrow(grad_weight_0, grad_weight_ptr.dtype.element_ty),
+            mask=in_cols,
+        )
+        tl.store(
+            grad_weight_ptr + cols * grad_weight_col + grad_weight_stride_Two,
+            narrow(grad_weight_1, grad_weight_ptr.dtype.element_ty),
+            mask=in_cols,
+        )
+
+
 def _plan(call: Call) -> Launch:
     """Kernel, config and grid for one set of shapes, strides and dtypes."""
     rows = call.axes(("B", "S", "H"), limit=3, spare_last=True)
@@ -1897,192 +2127,86 @@ def _plan(call: Call) -> Launch:
 def _plan_backward_stage_1(call: Call) -> Launch:
     """Kernel, config and grid for one set of shapes, strides and dtypes."""
     call = call.among("x", "weight", "cos", "sin", "position", "rstd", "grad_out", "grad_weight")
-    rows = call.axes(("D",), limit=3, spare_last=True)
-    cols_0 = call.axes(("B", "S"), limit=1)
-    cols_1 = call.axes(("H",), limit=1)
-    height, length = cols_0.total, cols_1.total
-    columns = height * length
-    width = next_power_of_2(height) * next_power_of_2(length)
+    rows = call.axes(("B", "S", "H"), limit=3, spare_last=True)
+    cols = call.axes(("D",), limit=1)
+    columns = cols.total
 
-    def block_time(config: Config) -> float:
-        work = Work(reads=4, writes=0, flops=19.375, joins=4, held=3.625, held_wide=6.5)
-        return block_cost(config, call.target, work, call.element_size, rows.total, width)
+    def columns_time(config: Config) -> float:
+        work = Work(reads=4, writes=0, flops=19, held=6, held_wide=9)
+        return columns_cost(config, call.target, work, call.element_size, rows.total, columns)
 
-    block = least(call, BACKWARD_BLOCK_CONFIGS, block_time)
-
-    def loop_time(config: Config) -> float:
-        work = Work(reads=4, writes=0, flops=19.875, joins=2, held=2.25, held_wide=3.3)
-        return loop_cost(config, call.target, work, call.element_size, rows.total, columns)
-
-    loop = least(call, BACKWARD_LOOP_CONFIGS, loop_time)
-
-    def split_time(config: Config) -> float:
-        work = Work(reads=4, writes=0, flops=19.875, joins=4, held=2.25, held_wide=3.3)
-        return split_cost(config, call.target, work, call.element_size, rows.total, columns)
-
-    split = least(call, BACKWARD_LOOP_CONFIGS, split_time)
-
-    if height == 1 and call.takes("split", split < min(block, loop)):
-        config = call.choose(BACKWARD_LOOP_CONFIGS, split_time)
-        splits, chunk = split_row(call.target, rows.total, columns, config["TILE"])
-        vector = max(1, 16 // call.element_size)
-        even = columns > 0 and columns % config["TILE"] == 0
-        return Launch(
-            Step(
-                _qk_norm_rope_backward_stage_1_partial,
-                grid=(rows.total * splits,),
-                tensors=(
-                    "x",
-                    "cos",
-                    "sin",
-                    "position",
-                    "rstd",
-                    "grad_out",
-                    "partial_total",
-                    "partial_total_2",
-                ),
-                integers=(
-                    rows.total,
-                    *rows.sizes[1:],
-                    cols_0.total,
-                    cols_1.total,
-                    call.sizes["P"],
-                    *rows.strides("grad_out"),
-                    cols_0.strides("grad_out")[0],
-                    cols_1.strides("grad_out")[0],
-                    call.stride("grad_out", "Two"),
-                    cols_0.strides("position")[0],
-                    *rows.strides("cos"),
-                    call.stride("cos", "P"),
-                    *rows.strides("sin"),
-                    call.stride("sin", "P"),
-                    *rows.strides("x"),
-                    cols_0.strides("x")[0],
-                    cols_1.strides("x")[0],
-                    cols_0.strides("rstd")[0],
-                    cols_1.strides("rstd")[0],
-                    call.stride("x", "Two"),
-                ),
-                constants={
-                    "LANES": config["TILE"] // vector,
-                    "VECTOR": vector,
-                    "EVEN": even,
-                    "SPLITS": splits,
-                    "CHUNK": chunk,
-                },
-                config=config,
-            ),
-            Step(
-                _qk_norm_rope_backward_stage_1_finish,
-                grid=(rows.total,),
-                tensors=("partial_total", "partial_total_2", "grad_weight"),
-                integers=(
-                    rows.total,
-                    *rows.sizes[1:],
-                    cols_0.total,
-                    cols_1.total,
-                    *rows.strides("grad_weight"),
-                    call.stride("grad_weight", "Two"),
-                ),
-                constants={
-                    "SPLITS": splits,
-                    "BLOCK_S": next_power_of_2(splits),
-                    "NEEDS_GRAD_WEIGHT": call.needs("grad_weight"),
-                },
-                config=config,
-            ),
-            workspaces={
-                "partial_total": ((rows.total, splits), call.float),
-                "partial_total_2": ((rows.total, splits), call.float),
-            },
-        )
-
-    if call.takes("block", block <= loop):
-        config = call.choose(BACKWARD_BLOCK_CONFIGS, block_time)
-        block_m = max(1, min(config["TILE"] // width, next_power_of_2(rows.total)))
-        return Launch(
-            Step(
-                _qk_norm_rope_backward_stage_1_block,
-                grid=(cdiv(rows.total, block_m),),
-                tensors=("x", "cos", "sin", "position", "rstd", "grad_out", "grad_weight"),
-                integers=(
-                    rows.total,
-                    *rows.sizes[1:],
-                    cols_0.total,
-                    cols_1.total,
-                    call.sizes["P"],
-                    cols_0.strides("position")[0],
-                    *rows.strides("grad_out"),
-                    cols_0.strides("grad_out")[0],
-                    cols_1.strides("grad_out")[0],
-                    call.stride("grad_out", "Two"),
-                    *rows.strides("x"),
-                    cols_0.strides("x")[0],
-                    cols_1.strides("x")[0],
-                    cols_0.strides("rstd")[0],
-                    cols_1.strides("rstd")[0],
-                    call.stride("x", "Two"),
-                    *rows.strides("cos"),
-                    call.stride("cos", "P"),
-                    *rows.strides("sin"),
-                    call.stride("sin", "P"),
-                    *rows.strides("grad_weight"),
-                    call.stride("grad_weight", "Two"),
-                ),
-                constants={
-                    "BLOCK_M": block_m,
-                    "BLOCK_0": next_power_of_2(height),
-                    "BLOCK_1": next_power_of_2(length),
-                    "EVEN_M": rows.total % block_m == 0,
-                    "EVEN_N": columns == width,
-                    "NEEDS_GRAD_WEIGHT": call.needs("grad_weight"),
-                },
-                config=config,
-            )
-        )
-
-    config = call.choose(BACKWARD_LOOP_CONFIGS, loop_time)
-    vector = max(1, 16 // call.element_size)
-    span = min(config["TILE"], max(vector, next_power_of_2(length)))
-    even = columns > 0 and length % span == 0 and height % (config["TILE"] // span) == 0
+    config = call.choose(BACKWARD_COLUMNS_CONFIGS, columns_time)
+    block_m, block_n = tile_shape(
+        rows.crossed(), rows.total, columns, config["TILE"], call.element_size
+    )
+    blocks = cdiv(columns, block_n)
+    programs = programs_of(config, call.target, cdiv(rows.total, block_m), blocks)
     return Launch(
         Step(
-            _qk_norm_rope_backward_stage_1_loop,
-            grid=(rows.total,),
-            tensors=("x", "cos", "sin", "position", "rstd", "grad_out", "grad_weight"),
+            _qk_norm_rope_backward_stage_1_columns,
+            grid=(programs * blocks,),
+            tensors=(
+                "x",
+                "cos",
+                "sin",
+                "position",
+                "rstd",
+                "grad_out",
+                "grad_weight_0_parts",
+                "grad_weight_1_parts",
+            ),
             integers=(
                 rows.total,
                 *rows.sizes[1:],
-                cols_0.total,
-                cols_1.total,
+                cols.total,
                 call.sizes["P"],
+                *rows.strides("position"),
                 *rows.strides("grad_out"),
-                cols_0.strides("grad_out")[0],
-                cols_1.strides("grad_out")[0],
+                cols.strides("grad_out")[0],
                 call.stride("grad_out", "Two"),
-                cols_0.strides("position")[0],
-                *rows.strides("cos"),
-                call.stride("cos", "P"),
-                *rows.strides("sin"),
-                call.stride("sin", "P"),
                 *rows.strides("x"),
-                cols_0.strides("x")[0],
-                cols_1.strides("x")[0],
-                cols_0.strides("rstd")[0],
-                cols_1.strides("rstd")[0],
+                cols.strides("x")[0],
+                *rows.strides("rstd"),
                 call.stride("x", "Two"),
-                *rows.strides("grad_weight"),
-                call.stride("grad_weight", "Two"),
+                cols.strides("cos")[0],
+                call.stride("cos", "P"),
+                cols.strides("sin")[0],
+                call.stride("sin", "P"),
+                programs,
             ),
             constants={
-                "LANES": config["TILE"] // vector,
-                "VECTOR": vector,
-                "EVEN": even,
-                "WIDTH": span,
+                "BLOCK_M": block_m,
+                "BLOCK_N": block_n,
+                "EVEN_M": rows.total % block_m == 0,
+                "EVEN_N": columns % block_n == 0,
+                "STAGES": config["num_stages"],
+                "NEEDS_GRAD_WEIGHT": call.needs("grad_weight"),
+            },
+            config=config,
+        ),
+        Step(
+            _qk_norm_rope_backward_stage_1_join,
+            grid=(cdiv(columns, join_tile(config, programs, columns)[1]),),
+            tensors=("grad_weight_0_parts", "grad_weight_1_parts", "grad_weight"),
+            integers=(
+                cols.total,
+                cols.strides("grad_weight")[0],
+                call.stride("grad_weight", "Two"),
+                programs,
+            ),
+            constants={
+                "BLOCK_S": join_tile(config, programs, columns)[0],
+                "BLOCK_N": join_tile(config, programs, columns)[1],
                 "NEEDS_GRAD_WEIGHT": call.needs("grad_weight"),
             },
             config=config,
         )
+        if call.needs("grad_weight")
+        else None,
+        workspaces={
+            "grad_weight_0_parts": ((programs, columns), call.float),
+            "grad_weight_1_parts": ((programs, columns), call.float),
+        },
     )
 
 
@@ -2300,7 +2424,99 @@ def _plan_backward_stage_2(call: Call) -> Launch:
 
 
 def _plan_backward(call: Call) -> Launch:
-    """Stage after stage;  in memory between them."""
+    """Kernel, config and grid for one set of shapes, strides and dtypes."""
+    rows = call.axes(("B", "S", "H"), limit=3, spare_last=True)
+    cols = call.axes(("D",), limit=1)
+    columns = cols.total
+    width = next_power_of_2(columns)
+
+    def sums_time(config: Config) -> float:
+        work = Work(reads=4, writes=2, flops=31, joins=1, held=8, held_wide=11)
+        return sums_cost(config, call.target, work, call.element_size, rows.total, width)
+
+    sums = least(call, BACKWARD_SUMS_CONFIGS, sums_time)
+
+    if call.takes("sums", fits(sums)):
+        config = call.choose(BACKWARD_SUMS_CONFIGS, sums_time)
+        block_m = max(1, min(config["TILE"] // width, next_power_of_2(rows.total)))
+        programs = programs_of(config, call.target, cdiv(rows.total, block_m), 1)
+        return Launch(
+            Step(
+                _qk_norm_rope_backward_sums,
+                grid=(programs,),
+                tensors=(
+                    "x",
+                    "weight",
+                    "cos",
+                    "sin",
+                    "position",
+                    "rstd",
+                    "grad_out",
+                    "grad_x",
+                    "grad_weight_0_parts",
+                    "grad_weight_1_parts",
+                ),
+                integers=(
+                    rows.total,
+                    *rows.sizes[1:],
+                    cols.total,
+                    call.sizes["P"],
+                    cols.strides("weight")[0],
+                    call.stride("weight", "Two"),
+                    *rows.strides("position"),
+                    *rows.strides("grad_out"),
+                    cols.strides("grad_out")[0],
+                    call.stride("grad_out", "Two"),
+                    *rows.strides("rstd"),
+                    *rows.strides("x"),
+                    cols.strides("x")[0],
+                    call.stride("x", "Two"),
+                    cols.strides("cos")[0],
+                    call.stride("cos", "P"),
+                    cols.strides("sin")[0],
+                    call.stride("sin", "P"),
+                    *rows.strides("grad_x"),
+                    cols.strides("grad_x")[0],
+                    call.stride("grad_x", "Two"),
+                    programs,
+                ),
+                constants={
+                    "BLOCK_M": block_m,
+                    "BLOCK_N": width,
+                    "EVEN_M": rows.total % block_m == 0,
+                    "EVEN_N": columns == width,
+                    "STAGES": config["num_stages"],
+                    "NEEDS_GRAD_X": call.needs("grad_x"),
+                    "NEEDS_GRAD_WEIGHT": call.needs("grad_weight"),
+                },
+                config=config,
+            ),
+            Step(
+                _qk_norm_rope_backward_join,
+                grid=(cdiv(columns, join_tile(config, programs, columns)[1]),),
+                tensors=("grad_weight_0_parts", "grad_weight_1_parts", "grad_weight"),
+                integers=(
+                    cols.total,
+                    cols.strides("grad_weight")[0],
+                    call.stride("grad_weight", "Two"),
+                    programs,
+                ),
+                constants={
+                    "BLOCK_S": join_tile(config, programs, columns)[0],
+                    "BLOCK_N": join_tile(config, programs, columns)[1],
+                    "NEEDS_GRAD_WEIGHT": call.needs("grad_weight"),
+                },
+                config=config,
+            )
+            if call.needs("grad_weight")
+            else None,
+            workspaces={
+                "grad_weight_0_parts": ((programs, columns), call.float),
+                "grad_weight_1_parts": ((programs, columns), call.float),
+            },
+        )
+
+    # A row is too wide: stage after stage.
     return in_stages(
         _plan_backward_stage_1(call) if call.needs("grad_weight") else None,
         _plan_backward_stage_2(call) if call.needs("grad_x") else None,

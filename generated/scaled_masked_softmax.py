@@ -2,7 +2,7 @@
 
 The causal mask is aligned bottom-right: the last query sees every key.
 
-Built by tilegen 0.1.0 from specs/scaled_masked_softmax.py (spec f6320ef9, templates c2fd5bca).
+Built by tilegen 0.1.0 from specs/scaled_masked_softmax.py (spec f6320ef9, templates 6c84c300).
 Rebuild with `tilegen build`; edits are overwritten.
 
 Traffic: 2*B*H*S*T*e bytes (e: bytes of an element)
@@ -31,9 +31,12 @@ from ._runtime import (
     block_cost,
     by_class,
     cdiv,
+    columns_cost,
     exp,
     finite_max,
+    fits,
     in_stages,
+    join_tile,
     least,
     logsumexp_end,
     logsumexp_step,
@@ -42,9 +45,12 @@ from ._runtime import (
     nan_max,
     narrow,
     next_power_of_2,
+    programs_of,
     scalar,
     split_cost,
     split_row,
+    sums_cost,
+    tile_shape,
     widen,
 )
 
@@ -207,98 +213,474 @@ _BACKWARD_BLOCK_1 = (
     Config(TILE=8192, num_warps=4),  # at most 128 B shared, unproven
     Config(TILE=8192, num_warps=8),  # at most 128 B shared, unproven
     Config(TILE=16384, num_warps=8),  # at most 256 B shared, unproven
-    Config(TILE=32768, num_warps=16),  # at most 512 B shared, unproven
+    Config(TILE=32768, num_warps=32),  # at most 512 B shared, unproven
 )
 _BACKWARD_BLOCK_2 = (
+    Config(TILE=512, num_warps=1),  # at most 32 B shared, unproven
     Config(TILE=1024, num_warps=1),  # at most 64 B shared, unproven
     Config(TILE=4096, num_warps=2),  # at most 256 B shared, unproven
-    Config(TILE=4096, num_warps=4),  # at most 256 B shared, unproven
-    Config(TILE=4096, num_warps=16),  # at most 256 B shared, unproven
+    Config(TILE=4096, num_warps=8),  # at most 256 B shared, unproven
     Config(TILE=8192, num_warps=4),  # at most 512 B shared, unproven
     Config(TILE=16384, num_warps=16),  # at most 1024 B shared, unproven
 )
 _BACKWARD_BLOCK_3 = (
     Config(TILE=512, num_warps=1),  # at most 64 B shared, unproven
+    Config(TILE=512, num_warps=2),  # at most 64 B shared, unproven
     Config(TILE=1024, num_warps=1),  # at most 128 B shared, unproven
     Config(TILE=4096, num_warps=4),  # at most 512 B shared, unproven
     Config(TILE=4096, num_warps=8),  # at most 512 B shared, unproven
-    Config(TILE=4096, num_warps=16),  # at most 512 B shared, unproven
     Config(TILE=8192, num_warps=16),  # at most 1024 B shared, unproven
 )
 _BACKWARD_BLOCK_4 = (
-    Config(TILE=4096, num_warps=1),  # at most 32 B shared, unproven
-    Config(TILE=4096, num_warps=4),  # at most 32 B shared, unproven
-    Config(TILE=4096, num_warps=8),  # at most 32 B shared, unproven
-    Config(TILE=8192, num_warps=2),  # at most 64 B shared, unproven
-    Config(TILE=16384, num_warps=4),  # at most 128 B shared, unproven
-    Config(TILE=32768, num_warps=8),  # at most 256 B shared, unproven
+    Config(TILE=4096, num_warps=4),  # at most 64 B shared, unproven
+    Config(TILE=4096, num_warps=8),  # at most 64 B shared, unproven
+    Config(TILE=8192, num_warps=2),  # at most 128 B shared, unproven
+    Config(TILE=16384, num_warps=4),  # at most 256 B shared, unproven
+    Config(TILE=32768, num_warps=8),  # at most 512 B shared, unproven
+    Config(TILE=32768, num_warps=16),  # at most 512 B shared, unproven
 )
 #: Whole rows in registers, TILE elements to a program; by architecture class and element size in bytes.
 BACKWARD_BLOCK_CONFIGS = by_class(
     (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2), _BACKWARD_BLOCK_1),
-    (("gfx90a", "gfx942", "gfx950"), (4,), _BACKWARD_BLOCK_1),
     (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (4,), _BACKWARD_BLOCK_2),
     (("gfx90a", "gfx942", "gfx950"), (8,), _BACKWARD_BLOCK_2),
     (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _BACKWARD_BLOCK_3),
-    (("gfx90a", "gfx942", "gfx950"), (1, 2), _BACKWARD_BLOCK_4),
+    (("gfx90a", "gfx942", "gfx950"), (1, 2, 4), _BACKWARD_BLOCK_4),
 )
 
 _BACKWARD_LOOP_1 = (
-    Config(TILE=2048, num_warps=4),  # at most 1024 B shared, unproven
-    Config(TILE=4096, num_warps=4),  # at most 2048 B shared, unproven
-    Config(TILE=8192, num_warps=16),  # at most 4096 B shared, unproven
-    Config(TILE=16384, num_warps=8),  # at most 8192 B shared, unproven
-    Config(TILE=16384, num_warps=16),  # at most 8192 B shared, unproven
-    Config(TILE=32768, num_warps=32),  # at most 16384 B shared, unproven
-)
-_BACKWARD_LOOP_2 = (
     Config(TILE=2048, num_warps=4),  # at most 2048 B shared, unproven
     Config(TILE=2048, num_warps=8),  # at most 2048 B shared, unproven
-    Config(TILE=2048, num_warps=16),  # at most 2048 B shared, unproven
-    Config(TILE=8192, num_warps=8),  # at most 8192 B shared, unproven
+    Config(TILE=4096, num_warps=4),  # at most 4096 B shared, unproven
     Config(TILE=8192, num_warps=16),  # at most 8192 B shared, unproven
-    Config(TILE=16384, num_warps=32),  # at most 16384 B shared, unproven
+    Config(TILE=16384, num_warps=8),  # at most 16384 B shared, unproven
+    Config(TILE=32768, num_warps=32),  # at most 32768 B shared, unproven
 )
-_BACKWARD_LOOP_3 = (
+_BACKWARD_LOOP_2 = (
     Config(TILE=2048, num_warps=4),  # at most 8192 B shared, unproven
     Config(TILE=2048, num_warps=8),  # at most 8192 B shared, unproven
     Config(TILE=2048, num_warps=16),  # at most 8192 B shared, unproven
-    Config(TILE=4096, num_warps=8),  # at most 16384 B shared, unproven
-    Config(TILE=4096, num_warps=16),  # at most 16384 B shared, unproven
-    Config(TILE=8192, num_warps=32),  # at most 32768 B shared, unproven
+    Config(TILE=8192, num_warps=4),  # at most 32768 B shared, unproven
+    Config(TILE=8192, num_warps=16),  # at most 32768 B shared, unproven
+    Config(TILE=16384, num_warps=32),  # at most 65536 B shared, unproven
 )
-_BACKWARD_LOOP_4 = (
-    Config(TILE=2048, num_warps=4),  # at most 512 B shared, unproven
+_BACKWARD_LOOP_3 = (
     Config(TILE=8192, num_warps=4),  # at most 2048 B shared, unproven
     Config(TILE=8192, num_warps=8),  # at most 2048 B shared, unproven
+    Config(TILE=16384, num_warps=8),  # at most 4096 B shared, unproven
     Config(TILE=16384, num_warps=16),  # at most 4096 B shared, unproven
     Config(TILE=32768, num_warps=8),  # at most 8192 B shared, unproven
     Config(TILE=32768, num_warps=16),  # at most 8192 B shared, unproven
 )
-_BACKWARD_LOOP_5 = (
-    Config(TILE=2048, num_warps=4),  # at most 2048 B shared, unproven
-    Config(TILE=8192, num_warps=4),  # at most 8192 B shared, unproven
-    Config(TILE=8192, num_warps=16),  # at most 8192 B shared, unproven
-    Config(TILE=16384, num_warps=16),  # at most 16384 B shared, unproven
-    Config(TILE=32768, num_warps=8),  # at most 32768 B shared, unproven
-    Config(TILE=32768, num_warps=16),  # at most 32768 B shared, unproven
+_BACKWARD_LOOP_4 = (
+    Config(TILE=2048, num_warps=4),  # at most 8192 B shared, unproven
+    Config(TILE=8192, num_warps=4),  # at most 32768 B shared, unproven
+    Config(TILE=8192, num_warps=16),  # at most 32768 B shared, unproven
+    Config(TILE=16384, num_warps=16),  # at most 65536 B shared, unproven
+    Config(TILE=32768, num_warps=8),  # at most 131072 B shared, unproven
+    Config(TILE=32768, num_warps=16),  # at most 131072 B shared, unproven
 )
-_BACKWARD_LOOP_6 = (
+_BACKWARD_LOOP_5 = (
     Config(TILE=2048, num_warps=4),  # at most 8192 B shared, unproven
     Config(TILE=2048, num_warps=8),  # at most 8192 B shared, unproven
     Config(TILE=2048, num_warps=16),  # at most 8192 B shared, unproven
+    Config(TILE=4096, num_warps=4),  # at most 16384 B shared, unproven
     Config(TILE=8192, num_warps=8),  # at most 32768 B shared, unproven
-    Config(TILE=8192, num_warps=16),  # at most 32768 B shared, unproven
     Config(TILE=16384, num_warps=16),  # at most 65536 B shared, unproven
 )
 #: Sweeps over one row, TILE elements at a time; by architecture class and element size in bytes.
 BACKWARD_LOOP_CONFIGS = by_class(
-    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2), _BACKWARD_LOOP_1),
-    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (4,), _BACKWARD_LOOP_2),
-    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _BACKWARD_LOOP_3),
-    (("gfx90a", "gfx942", "gfx950"), (1,), _BACKWARD_LOOP_4),
-    (("gfx90a", "gfx942", "gfx950"), (2, 4), _BACKWARD_LOOP_5),
-    (("gfx90a", "gfx942", "gfx950"), (8,), _BACKWARD_LOOP_6),
+    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2, 4), _BACKWARD_LOOP_1),
+    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _BACKWARD_LOOP_2),
+    (("gfx90a", "gfx942", "gfx950"), (1,), _BACKWARD_LOOP_3),
+    (("gfx90a", "gfx942", "gfx950"), (2, 4), _BACKWARD_LOOP_4),
+    (("gfx950",), (8,), _BACKWARD_LOOP_4),
+    (("gfx90a", "gfx942"), (8,), _BACKWARD_LOOP_5),
+)
+
+_BACKWARD_SUMS_1 = (
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 16 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 16400 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 24592 B shared, unproven
+    Config(TILE=4096, PROGRAMS=2, num_warps=8, num_stages=3),  # at most 49184 B shared, unproven
+    Config(TILE=8192, PROGRAMS=1, num_warps=32, num_stages=3),  # at most 98432 B shared, unproven
+    Config(TILE=16384, PROGRAMS=1, num_warps=16, num_stages=2),  # at most 131136 B shared, unproven
+)
+_BACKWARD_SUMS_2 = (
+    Config(TILE=2048, PROGRAMS=2, num_warps=8, num_stages=3),  # at most 49184 B shared, unproven
+    Config(TILE=2048, PROGRAMS=4, num_warps=16, num_stages=2),  # at most 32832 B shared, unproven
+    Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 98368 B shared, unproven
+    Config(TILE=4096, PROGRAMS=2, num_warps=8, num_stages=2),  # at most 65568 B shared, unproven
+    Config(TILE=8192, PROGRAMS=1, num_warps=32, num_stages=2),  # at most 131200 B shared, unproven
+    Config(TILE=16384, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 64 B shared, unproven
+)
+_BACKWARD_SUMS_3 = (
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 32 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 65568 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 98336 B shared, unproven
+    Config(TILE=2048, PROGRAMS=2, num_warps=8, num_stages=2),  # at most 65600 B shared, unproven
+    Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=2),  # at most 131200 B shared, unproven
+    Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 128 B shared, unproven
+)
+_BACKWARD_SUMS_4 = (
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 16 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 16400 B shared, unproven
+    Config(TILE=4096, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 49184 B shared, unproven
+    Config(TILE=4096, PROGRAMS=2, num_warps=16, num_stages=3),  # at most 49216 B shared, unproven
+    Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 98368 B shared, unproven
+    Config(TILE=16384, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 196672 B shared, unproven
+)
+_BACKWARD_SUMS_5 = (
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 16 B shared, unproven
+    Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=3),  # at most 49168 B shared, unproven
+    Config(TILE=4096, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 98336 B shared, unproven
+    Config(TILE=4096, PROGRAMS=2, num_warps=4, num_stages=3),  # at most 98320 B shared, unproven
+    Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 196672 B shared, unproven
+    Config(TILE=16384, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 64 B shared, unproven
+)
+_BACKWARD_SUMS_6 = (
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 32 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 65568 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 98368 B shared, unproven
+    Config(TILE=2048, PROGRAMS=2, num_warps=16, num_stages=3),  # at most 98432 B shared, unproven
+    Config(TILE=4096, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 196672 B shared, unproven
+    Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 128 B shared, unproven
+)
+_BACKWARD_SUMS_7 = (
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 16 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 49184 B shared, unproven
+    Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=3),  # at most 49168 B shared, unproven
+    Config(TILE=4096, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 98336 B shared, unproven
+    Config(TILE=8192, PROGRAMS=2, num_warps=4, num_stages=1),  # at most 16 B shared, unproven
+    Config(TILE=16384, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 64 B shared, unproven
+)
+_BACKWARD_SUMS_8 = (
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 32 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 65568 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 98336 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 98368 B shared, unproven
+    Config(TILE=4096, PROGRAMS=2, num_warps=4, num_stages=1),  # at most 32 B shared, unproven
+    Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 128 B shared, unproven
+)
+_BACKWARD_SUMS_9 = (
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 16 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 16400 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 24592 B shared, unproven
+    Config(TILE=4096, PROGRAMS=2, num_warps=8, num_stages=3),  # at most 49184 B shared, unproven
+    Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 98368 B shared, unproven
+    Config(TILE=16384, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 64 B shared, unproven
+)
+_BACKWARD_SUMS_10 = (
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 16 B shared, unproven
+    Config(TILE=2048, PROGRAMS=2, num_warps=8, num_stages=3),  # at most 49184 B shared, unproven
+    Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 98368 B shared, unproven
+    Config(TILE=8192, PROGRAMS=2, num_warps=4, num_stages=1),  # at most 16 B shared, unproven
+    Config(TILE=8192, PROGRAMS=2, num_warps=8, num_stages=1),  # at most 32 B shared, unproven
+    Config(TILE=16384, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 64 B shared, unproven
+)
+_BACKWARD_SUMS_11 = (
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 32 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 65568 B shared, unproven
+    Config(TILE=2048, PROGRAMS=4, num_warps=4, num_stages=1),  # at most 32 B shared, unproven
+    Config(TILE=4096, PROGRAMS=2, num_warps=4, num_stages=1),  # at most 32 B shared, unproven
+    Config(TILE=4096, PROGRAMS=2, num_warps=8, num_stages=1),  # at most 64 B shared, unproven
+    Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 128 B shared, unproven
+)
+_BACKWARD_SUMS_12 = (
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 16 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 24608 B shared, unproven
+    Config(TILE=2048, PROGRAMS=2, num_warps=8, num_stages=3),  # at most 24608 B shared, unproven
+    Config(TILE=4096, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 49184 B shared, unproven
+    Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 98368 B shared, unproven
+    Config(TILE=16384, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 64 B shared, unproven
+)
+_BACKWARD_SUMS_13 = (
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 16 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 32784 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 49184 B shared, unproven
+    Config(TILE=4096, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 98336 B shared, unproven
+    Config(TILE=8192, PROGRAMS=2, num_warps=4, num_stages=1),  # at most 16 B shared, unproven
+    Config(TILE=16384, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 64 B shared, unproven
+)
+_BACKWARD_SUMS_14 = (
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 32 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 65568 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 98336 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 98368 B shared, unproven
+    Config(TILE=4096, PROGRAMS=2, num_warps=8, num_stages=1),  # at most 64 B shared, unproven
+    Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 128 B shared, unproven
+)
+_BACKWARD_SUMS_15 = (
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 16 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 8208 B shared, unproven
+    Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=3),  # at most 12304 B shared, unproven
+    Config(TILE=4096, PROGRAMS=2, num_warps=8, num_stages=3),  # at most 24608 B shared, unproven
+    Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 49216 B shared, unproven
+    Config(TILE=16384, PROGRAMS=2, num_warps=8, num_stages=1),  # at most 32 B shared, unproven
+)
+_BACKWARD_SUMS_16 = (
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 16 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 32784 B shared, unproven
+    Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=3),  # at most 49168 B shared, unproven
+    Config(TILE=4096, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 98336 B shared, unproven
+    Config(TILE=8192, PROGRAMS=4, num_warps=4, num_stages=1),  # at most 16 B shared, unproven
+    Config(TILE=16384, PROGRAMS=2, num_warps=8, num_stages=1),  # at most 32 B shared, unproven
+)
+_BACKWARD_SUMS_17 = (
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 16 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 32784 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 49184 B shared, unproven
+    Config(TILE=2048, PROGRAMS=4, num_warps=8, num_stages=1),  # at most 32 B shared, unproven
+    Config(TILE=8192, PROGRAMS=4, num_warps=4, num_stages=1),  # at most 16 B shared, unproven
+    Config(TILE=16384, PROGRAMS=2, num_warps=8, num_stages=1),  # at most 32 B shared, unproven
+)
+_BACKWARD_SUMS_18 = (
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 32 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 64 B shared, unproven
+    Config(TILE=2048, PROGRAMS=4, num_warps=8, num_stages=1),  # at most 64 B shared, unproven
+    Config(TILE=4096, PROGRAMS=4, num_warps=4, num_stages=1),  # at most 32 B shared, unproven
+    Config(TILE=8192, PROGRAMS=2, num_warps=8, num_stages=1),  # at most 64 B shared, unproven
+    Config(TILE=16384, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 128 B shared, unproven
+)
+_BACKWARD_SUMS_19 = (
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 16 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 8208 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 12304 B shared, unproven
+    Config(TILE=4096, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 24608 B shared, unproven
+    Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 49216 B shared, unproven
+    Config(TILE=16384, PROGRAMS=2, num_warps=8, num_stages=1),  # at most 32 B shared, unproven
+)
+_BACKWARD_SUMS_20 = (
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 16 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 16400 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 24592 B shared, unproven
+    Config(TILE=4096, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 49184 B shared, unproven
+    Config(TILE=8192, PROGRAMS=2, num_warps=8, num_stages=1),  # at most 32 B shared, unproven
+    Config(TILE=16384, PROGRAMS=2, num_warps=8, num_stages=1),  # at most 32 B shared, unproven
+)
+_BACKWARD_SUMS_21 = (
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 16 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 49184 B shared, unproven
+    Config(TILE=4096, PROGRAMS=2, num_warps=8, num_stages=1),  # at most 32 B shared, unproven
+    Config(TILE=4096, PROGRAMS=2, num_warps=16, num_stages=1),  # at most 64 B shared, unproven
+    Config(TILE=8192, PROGRAMS=2, num_warps=8, num_stages=1),  # at most 32 B shared, unproven
+    Config(TILE=16384, PROGRAMS=2, num_warps=8, num_stages=1),  # at most 32 B shared, unproven
+)
+_BACKWARD_SUMS_22 = (
+    Config(TILE=2048, PROGRAMS=2, num_warps=8, num_stages=1),  # at most 64 B shared, unproven
+    Config(TILE=2048, PROGRAMS=4, num_warps=8, num_stages=1),  # at most 64 B shared, unproven
+    Config(TILE=4096, PROGRAMS=2, num_warps=8, num_stages=1),  # at most 64 B shared, unproven
+    Config(TILE=4096, PROGRAMS=2, num_warps=16, num_stages=1),  # at most 128 B shared, unproven
+    Config(TILE=8192, PROGRAMS=2, num_warps=8, num_stages=1),  # at most 64 B shared, unproven
+    Config(TILE=16384, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 128 B shared, unproven
+)
+_BACKWARD_SUMS_23 = (
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 16 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 16400 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 24592 B shared, unproven
+    Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 98368 B shared, unproven
+    Config(TILE=8192, PROGRAMS=2, num_warps=16, num_stages=2),  # at most 65600 B shared, unproven
+    Config(TILE=16384, PROGRAMS=1, num_warps=16, num_stages=2),  # at most 131136 B shared, unproven
+)
+_BACKWARD_SUMS_24 = (
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 32 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 65568 B shared, unproven
+    Config(TILE=2048, PROGRAMS=2, num_warps=16, num_stages=2),  # at most 65664 B shared, unproven
+    Config(TILE=4096, PROGRAMS=1, num_warps=8, num_stages=2),  # at most 131136 B shared, unproven
+    Config(TILE=8192, PROGRAMS=2, num_warps=8, num_stages=1),  # at most 64 B shared, unproven
+    Config(TILE=16384, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 128 B shared, unproven
+)
+#: Whole rows in registers, TILE elements at a time, in PROGRAMS programs an SM; by architecture class and element size in bytes.
+BACKWARD_SUMS_CONFIGS = by_class(
+    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (1,), _BACKWARD_SUMS_1),
+    (("sm_80",), (2,), _BACKWARD_SUMS_1),
+    (("sm_80",), (4,), _BACKWARD_SUMS_2),
+    (("sm_80",), (8,), _BACKWARD_SUMS_3),
+    (("sm_90", "sm_100"), (2,), _BACKWARD_SUMS_4),
+    (("sm_89",), (2,), _BACKWARD_SUMS_5),
+    (("sm_90", "sm_100"), (4,), _BACKWARD_SUMS_5),
+    (("sm_90", "sm_100"), (8,), _BACKWARD_SUMS_6),
+    (("sm_89",), (4,), _BACKWARD_SUMS_7),
+    (("sm_89",), (8,), _BACKWARD_SUMS_8),
+    (("sm_86",), (2,), _BACKWARD_SUMS_9),
+    (("sm_86",), (4,), _BACKWARD_SUMS_10),
+    (("sm_86",), (8,), _BACKWARD_SUMS_11),
+    (("sm_120",), (2,), _BACKWARD_SUMS_12),
+    (("sm_120",), (4,), _BACKWARD_SUMS_13),
+    (("sm_120",), (8,), _BACKWARD_SUMS_14),
+    (("gfx90a",), (1,), _BACKWARD_SUMS_15),
+    (("gfx90a",), (2,), _BACKWARD_SUMS_16),
+    (("gfx950",), (4,), _BACKWARD_SUMS_16),
+    (("gfx90a",), (4,), _BACKWARD_SUMS_17),
+    (("gfx90a",), (8,), _BACKWARD_SUMS_18),
+    (("gfx942",), (1,), _BACKWARD_SUMS_19),
+    (("gfx942",), (2,), _BACKWARD_SUMS_20),
+    (("gfx942",), (4,), _BACKWARD_SUMS_21),
+    (("gfx942",), (8,), _BACKWARD_SUMS_22),
+    (("gfx950",), (1, 2), _BACKWARD_SUMS_23),
+    (("gfx950",), (8,), _BACKWARD_SUMS_24),
+)
+
+_BACKWARD_COLUMNS_1 = (
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 16 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 32784 B shared, unproven
+    Config(TILE=2048, PROGRAMS=2, num_warps=8, num_stages=3),  # at most 49184 B shared, unproven
+    Config(TILE=2048, PROGRAMS=4, num_warps=8, num_stages=3),  # at most 49184 B shared, unproven
+    Config(TILE=4096, PROGRAMS=2, num_warps=16, num_stages=3),  # at most 98368 B shared, unproven
+    Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 196672 B shared, unproven
+)
+_BACKWARD_COLUMNS_2 = (
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 16 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 32784 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 49168 B shared, unproven
+    Config(TILE=2048, PROGRAMS=2, num_warps=16, num_stages=3),  # at most 49216 B shared, unproven
+    Config(TILE=2048, PROGRAMS=4, num_warps=16, num_stages=2),  # at most 32832 B shared, unproven
+    Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 98368 B shared, unproven
+)
+_BACKWARD_COLUMNS_3 = (
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 32 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 65568 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 98336 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 64 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 98432 B shared, unproven
+    Config(TILE=2048, PROGRAMS=2, num_warps=16, num_stages=2),  # at most 65664 B shared, unproven
+)
+_BACKWARD_COLUMNS_4 = (
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 32 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 65568 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 98336 B shared, unproven
+    Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=1),  # at most 32 B shared, unproven
+    Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=3),  # at most 98336 B shared, unproven
+    Config(TILE=4096, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 196672 B shared, unproven
+)
+_BACKWARD_COLUMNS_5 = (
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 16 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 24608 B shared, unproven
+    Config(TILE=2048, PROGRAMS=2, num_warps=8, num_stages=3),  # at most 24608 B shared, unproven
+    Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 49216 B shared, unproven
+    Config(TILE=4096, PROGRAMS=2, num_warps=16, num_stages=3),  # at most 49216 B shared, unproven
+    Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 98368 B shared, unproven
+)
+_BACKWARD_COLUMNS_6 = (
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 16 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 32784 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 49168 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 49216 B shared, unproven
+    Config(TILE=2048, PROGRAMS=2, num_warps=16, num_stages=3),  # at most 49216 B shared, unproven
+    Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 98368 B shared, unproven
+)
+_BACKWARD_COLUMNS_7 = (
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 32 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 65568 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 98336 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 64 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=2),  # at most 65600 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 98432 B shared, unproven
+)
+_BACKWARD_COLUMNS_8 = (
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 16 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 16400 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 24592 B shared, unproven
+    Config(TILE=2048, PROGRAMS=4, num_warps=8, num_stages=2),  # at most 16416 B shared, unproven
+    Config(TILE=4096, PROGRAMS=2, num_warps=16, num_stages=3),  # at most 49216 B shared, unproven
+    Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 98368 B shared, unproven
+)
+_BACKWARD_COLUMNS_9 = (
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 32 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 65568 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 98336 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 128 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 98432 B shared, unproven
+    Config(TILE=2048, PROGRAMS=4, num_warps=4, num_stages=1),  # at most 32 B shared, unproven
+)
+_BACKWARD_COLUMNS_10 = (
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 16 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 16400 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 24608 B shared, unproven
+    Config(TILE=2048, PROGRAMS=2, num_warps=8, num_stages=3),  # at most 24608 B shared, unproven
+    Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 49216 B shared, unproven
+    Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 98368 B shared, unproven
+)
+_BACKWARD_COLUMNS_11 = (
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 16 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 32784 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 49168 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 32 B shared, unproven
+    Config(TILE=2048, PROGRAMS=2, num_warps=16, num_stages=3),  # at most 49216 B shared, unproven
+    Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 98368 B shared, unproven
+)
+_BACKWARD_COLUMNS_12 = (
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 16 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 32784 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 49184 B shared, unproven
+    Config(TILE=2048, PROGRAMS=4, num_warps=8, num_stages=1),  # at most 32 B shared, unproven
+    Config(TILE=4096, PROGRAMS=4, num_warps=8, num_stages=1),  # at most 32 B shared, unproven
+    Config(TILE=8192, PROGRAMS=4, num_warps=4, num_stages=1),  # at most 16 B shared, unproven
+)
+_BACKWARD_COLUMNS_13 = (
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 32 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 64 B shared, unproven
+    Config(TILE=2048, PROGRAMS=4, num_warps=8, num_stages=1),  # at most 64 B shared, unproven
+    Config(TILE=4096, PROGRAMS=2, num_warps=16, num_stages=1),  # at most 128 B shared, unproven
+    Config(TILE=4096, PROGRAMS=4, num_warps=4, num_stages=1),  # at most 32 B shared, unproven
+    Config(TILE=8192, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 64 B shared, unproven
+)
+_BACKWARD_COLUMNS_14 = (
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 16 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 24592 B shared, unproven
+    Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=3),  # at most 24592 B shared, unproven
+    Config(TILE=4096, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 49184 B shared, unproven
+    Config(TILE=4096, PROGRAMS=4, num_warps=8, num_stages=1),  # at most 32 B shared, unproven
+    Config(TILE=8192, PROGRAMS=4, num_warps=8, num_stages=1),  # at most 32 B shared, unproven
+)
+_BACKWARD_COLUMNS_15 = (
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 16 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 32784 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 49168 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 32 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 49184 B shared, unproven
+    Config(TILE=4096, PROGRAMS=4, num_warps=8, num_stages=1),  # at most 32 B shared, unproven
+)
+_BACKWARD_COLUMNS_16 = (
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 32 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 64 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 128 B shared, unproven
+    Config(TILE=2048, PROGRAMS=2, num_warps=16, num_stages=1),  # at most 128 B shared, unproven
+    Config(TILE=2048, PROGRAMS=4, num_warps=8, num_stages=1),  # at most 64 B shared, unproven
+    Config(TILE=4096, PROGRAMS=4, num_warps=4, num_stages=1),  # at most 32 B shared, unproven
+)
+_BACKWARD_COLUMNS_17 = (
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 16 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 16400 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 24592 B shared, unproven
+    Config(TILE=2048, PROGRAMS=4, num_warps=4, num_stages=3),  # at most 24592 B shared, unproven
+    Config(TILE=4096, PROGRAMS=2, num_warps=8, num_stages=3),  # at most 49184 B shared, unproven
+    Config(TILE=8192, PROGRAMS=2, num_warps=16, num_stages=2),  # at most 65600 B shared, unproven
+)
+#: Tiles of TILE elements over rows and columns, in PROGRAMS programs an SM; by architecture class and element size in bytes.
+BACKWARD_COLUMNS_CONFIGS = by_class(
+    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (1,), _BACKWARD_COLUMNS_1),
+    (("sm_80", "sm_90", "sm_100"), (2,), _BACKWARD_COLUMNS_1),
+    (("sm_90", "sm_100"), (4,), _BACKWARD_COLUMNS_1),
+    (("sm_80",), (4,), _BACKWARD_COLUMNS_2),
+    (("sm_80", "gfx950"), (8,), _BACKWARD_COLUMNS_3),
+    (("gfx90a", "gfx942", "gfx950"), (1,), _BACKWARD_COLUMNS_4),
+    (("gfx90a",), (2,), _BACKWARD_COLUMNS_4),
+    (("gfx950",), (4,), _BACKWARD_COLUMNS_4),
+    (("sm_90", "sm_100"), (8,), _BACKWARD_COLUMNS_4),
+    (("sm_89",), (2,), _BACKWARD_COLUMNS_5),
+    (("sm_89", "sm_86"), (4,), _BACKWARD_COLUMNS_6),
+    (("sm_89", "sm_120"), (8,), _BACKWARD_COLUMNS_7),
+    (("sm_86",), (2,), _BACKWARD_COLUMNS_8),
+    (("sm_86",), (8,), _BACKWARD_COLUMNS_9),
+    (("sm_120",), (2,), _BACKWARD_COLUMNS_10),
+    (("sm_120",), (4,), _BACKWARD_COLUMNS_11),
+    (("gfx90a",), (4,), _BACKWARD_COLUMNS_12),
+    (("gfx90a",), (8,), _BACKWARD_COLUMNS_13),
+    (("gfx942",), (2,), _BACKWARD_COLUMNS_14),
+    (("gfx942",), (4,), _BACKWARD_COLUMNS_15),
+    (("gfx942",), (8,), _BACKWARD_COLUMNS_16),
+    (("gfx950",), (2,), _BACKWARD_COLUMNS_17),
 )
 
 
@@ -2008,240 +2390,296 @@ def _scaled_masked_softmax_backward_mask_stage_1_finish(
 
 
 @triton.jit
-def _scaled_masked_softmax_backward_mask_stage_2_block(
+def _scaled_masked_softmax_backward_mask_stage_2_columns(
     out_ptr,
     grad_out_ptr,
     row_sum_ptr,
-    grad_mask_ptr,
-    ROWS,
+    grad_mask_parts_ptr,
+    OUTER,
+    OUTER_1,
+    H,
     ROWS_1,
     ROWS_2,
-    H,
+    T,
+    out_outer_0,
+    out_outer_1,
     out_row_0,
     out_row_1,
     out_row_2,
     out_col,
+    grad_out_outer_0,
+    grad_out_outer_1,
     grad_out_row_0,
     grad_out_row_1,
     grad_out_row_2,
     grad_out_col,
+    row_sum_outer_0,
+    row_sum_outer_1,
     row_sum_row_0,
     row_sum_row_1,
     row_sum_row_2,
-    row_sum_col,
-    grad_mask_row_0,
-    grad_mask_row_1,
-    grad_mask_row_2,
+    PROGRAMS,
     BLOCK_M: tl.constexpr,
     BLOCK_N: tl.constexpr,
     EVEN_M: tl.constexpr,
     EVEN_N: tl.constexpr,
+    STAGES: tl.constexpr,
     NEEDS_GRAD_MASK: tl.constexpr,
     INT: tl.constexpr,
     FLOAT: tl.constexpr,
 ):
-    """A program holds BLOCK_M whole rows in registers."""
-    rows = tl.program_id(0).to(INT) * BLOCK_M + tl.arange(0, BLOCK_M)[:, None]
-    cols = tl.arange(0, BLOCK_N)[None, :].to(INT)
-    in_cols = below(cols, H, EVEN_N)
-    in_rows = below(rows, ROWS, EVEN_M)
-    row_2 = rows % ROWS_2
-    row_1 = rows // ROWS_2 % ROWS_1
-    row_0 = rows // ROWS_2 // ROWS_1
-    out_rows = out_ptr + row_0 * out_row_0 + row_1 * out_row_1 + row_2 * out_row_2
-    grad_out_rows = (
-        grad_out_ptr + row_0 * grad_out_row_0 + row_1 * grad_out_row_1 + row_2 * grad_out_row_2
-    )
-    row_sum_rows = (
-        row_sum_ptr + row_0 * row_sum_row_0 + row_1 * row_sum_row_1 + row_2 * row_sum_row_2
-    )
-    grad_mask_rows = (
-        grad_mask_ptr + row_0 * grad_mask_row_0 + row_1 * grad_mask_row_1 + row_2 * grad_mask_row_2
-    )
+    """A program goes over tiles of BLOCK_M rows by BLOCK_N columns, and carries their sums along."""
+    blocks = tl.cdiv(T, BLOCK_N)
+    block = tl.program_id(0) % blocks
+    program = tl.program_id(0) // blocks % PROGRAMS
+    outer = (tl.program_id(0) // blocks // PROGRAMS).to(INT) + tl.zeros((1, 1), INT)
+    outer_1 = outer % OUTER_1
+    outer_0 = outer // OUTER_1
+    part = outer * PROGRAMS + program
+    cols = block * BLOCK_N + tl.arange(0, BLOCK_N)[None, :].to(INT)
+    in_cols = below(cols, T, EVEN_N)
+    out_outer = out_ptr + outer_0 * out_outer_0 + outer_1 * out_outer_1
+    grad_out_outer = grad_out_ptr + outer_0 * grad_out_outer_0 + outer_1 * grad_out_outer_1
+    row_sum_outer = row_sum_ptr + outer_0 * row_sum_outer_0 + outer_1 * row_sum_outer_1
 
-    out = tl.load(
-        out_rows + cols * out_col, mask=in_rows & in_cols, other=0.0, eviction_policy="evict_last"
-    ).to(FLOAT)
-    grad_out = tl.load(
-        grad_out_rows + cols * grad_out_col,
-        mask=in_rows & in_cols,
-        other=0.0,
-        eviction_policy="evict_last",
-    ).to(FLOAT)
-    row_sum = tl.load(
-        row_sum_rows + cols * row_sum_col,
-        mask=in_rows & in_cols,
-        other=0.0,
-        eviction_policy="evict_last",
-    ).to(FLOAT)
-    # score = x * scale
-    grad_score = out * (grad_out - row_sum)
-    grad_mask = tl.sum(grad_score, axis=1, keep_dims=True)
-    if NEEDS_GRAD_MASK:
-        tl.store(grad_mask_rows, narrow(grad_mask, grad_mask_ptr.dtype.element_ty), mask=in_rows)
+    grad_mask = tl.full((BLOCK_M, BLOCK_N), 0.0, FLOAT)
+    for tile in tl.range(program, tl.cdiv(H, BLOCK_M), PROGRAMS, num_stages=STAGES):
+        rows = tile * BLOCK_M + tl.arange(0, BLOCK_M)[:, None].to(INT)
+        in_rows = below(rows, H, EVEN_M)
+        row_2 = rows % ROWS_2
+        row_1 = rows // ROWS_2 % ROWS_1
+        row_0 = rows // ROWS_2 // ROWS_1
+        out_rows = out_outer + row_0 * out_row_0 + row_1 * out_row_1 + row_2 * out_row_2
+        grad_out_rows = (
+            grad_out_outer
+            + row_0 * grad_out_row_0
+            + row_1 * grad_out_row_1
+            + row_2 * grad_out_row_2
+        )
+        row_sum_rows = (
+            row_sum_outer + row_0 * row_sum_row_0 + row_1 * row_sum_row_1 + row_2 * row_sum_row_2
+        )
 
-
-@triton.jit
-def _scaled_masked_softmax_backward_mask_stage_2_loop(
-    out_ptr,
-    grad_out_ptr,
-    row_sum_ptr,
-    grad_mask_ptr,
-    ROWS,
-    ROWS_1,
-    ROWS_2,
-    H,
-    out_row_0,
-    out_row_1,
-    out_row_2,
-    out_col,
-    grad_out_row_0,
-    grad_out_row_1,
-    grad_out_row_2,
-    grad_out_col,
-    row_sum_row_0,
-    row_sum_row_1,
-    row_sum_row_2,
-    row_sum_col,
-    grad_mask_row_0,
-    grad_mask_row_1,
-    grad_mask_row_2,
-    LANES: tl.constexpr,
-    VECTOR: tl.constexpr,
-    EVEN: tl.constexpr,
-    NEEDS_GRAD_MASK: tl.constexpr,
-    INT: tl.constexpr,
-    FLOAT: tl.constexpr,
-):
-    """A program goes over one row once, block by block."""
-    rows = tl.program_id(0).to(INT) + tl.arange(0, 1)[:, None]
-    lane = (tl.arange(0, LANES)[:, None] * VECTOR + tl.arange(0, VECTOR)[None, :]).to(INT)
-    row_2 = rows % ROWS_2
-    row_1 = rows // ROWS_2 % ROWS_1
-    row_0 = rows // ROWS_2 // ROWS_1
-    out_rows = out_ptr + row_0 * out_row_0 + row_1 * out_row_1 + row_2 * out_row_2
-    grad_out_rows = (
-        grad_out_ptr + row_0 * grad_out_row_0 + row_1 * grad_out_row_1 + row_2 * grad_out_row_2
-    )
-    row_sum_rows = (
-        row_sum_ptr + row_0 * row_sum_row_0 + row_1 * row_sum_row_1 + row_2 * row_sum_row_2
-    )
-    grad_mask_rows = (
-        grad_mask_ptr + row_0 * grad_mask_row_0 + row_1 * grad_mask_row_1 + row_2 * grad_mask_row_2
-    )
-
-    total = tl.full((LANES, 1), 0.0, FLOAT)
-    for start in range(0, H, LANES * VECTOR):
-        cols = start + lane
-        in_cols = below(cols, H, EVEN)
-
-        out = tl.load(out_rows + cols * out_col, mask=in_cols, other=0.0).to(FLOAT)
-        grad_out = tl.load(grad_out_rows + cols * grad_out_col, mask=in_cols, other=0.0).to(FLOAT)
-        row_sum = tl.load(row_sum_rows + cols * row_sum_col, mask=in_cols, other=0.0).to(FLOAT)
+        out = tl.load(
+            out_rows + cols * out_col,
+            mask=in_rows & in_cols,
+            other=0.0,
+            eviction_policy="evict_last",
+        ).to(FLOAT)
+        grad_out = tl.load(
+            grad_out_rows + cols * grad_out_col,
+            mask=in_rows & in_cols,
+            other=0.0,
+            eviction_policy="evict_last",
+        ).to(FLOAT)
+        row_sum = tl.load(row_sum_rows, mask=in_rows, other=0.0, eviction_policy="evict_last").to(
+            FLOAT
+        )
         # score = x * scale
         grad_score = out * (grad_out - row_sum)
-        total = total + tl.sum(grad_score, axis=1, keep_dims=True)
-
-    grad_mask = tl.sum(total, axis=0, keep_dims=True)
+        if NEEDS_GRAD_MASK:
+            grad_mask = grad_mask + tl.where(in_rows, grad_score, 0.0)
 
     if NEEDS_GRAD_MASK:
-        tl.store(grad_mask_rows, narrow(grad_mask, grad_mask_ptr.dtype.element_ty))
+        tl.store(
+            grad_mask_parts_ptr + part * T + cols,
+            tl.sum(grad_mask, axis=0, keep_dims=True),
+            mask=in_cols,
+        )
 
 
 @triton.jit
-def _scaled_masked_softmax_backward_mask_stage_2_partial(
-    out_ptr,
-    grad_out_ptr,
-    row_sum_ptr,
-    partial_total_ptr,
-    ROWS,
-    ROWS_1,
-    ROWS_2,
-    H,
-    out_row_0,
-    out_row_1,
-    out_row_2,
-    out_col,
-    grad_out_row_0,
-    grad_out_row_1,
-    grad_out_row_2,
-    grad_out_col,
-    row_sum_row_0,
-    row_sum_row_1,
-    row_sum_row_2,
-    row_sum_col,
-    LANES: tl.constexpr,
-    VECTOR: tl.constexpr,
-    EVEN: tl.constexpr,
-    SPLITS: tl.constexpr,
-    CHUNK: tl.constexpr,
-    INT: tl.constexpr,
-    FLOAT: tl.constexpr,
-):
-    """A program reduces one chunk of a row to its partial states."""
-    split = (tl.program_id(0) % SPLITS).to(INT)
-    rows = (tl.program_id(0) // SPLITS).to(INT) + tl.arange(0, 1)[:, None]
-    stop = tl.minimum((split + 1) * CHUNK, H)
-    lane = (tl.arange(0, LANES)[:, None] * VECTOR + tl.arange(0, VECTOR)[None, :]).to(INT)
-    row_2 = rows % ROWS_2
-    row_1 = rows // ROWS_2 % ROWS_1
-    row_0 = rows // ROWS_2 // ROWS_1
-    out_rows = out_ptr + row_0 * out_row_0 + row_1 * out_row_1 + row_2 * out_row_2
-    grad_out_rows = (
-        grad_out_ptr + row_0 * grad_out_row_0 + row_1 * grad_out_row_1 + row_2 * grad_out_row_2
-    )
-    row_sum_rows = (
-        row_sum_ptr + row_0 * row_sum_row_0 + row_1 * row_sum_row_1 + row_2 * row_sum_row_2
-    )
-
-    total = tl.full((LANES, 1), 0.0, FLOAT)
-    for start in range(split * CHUNK, stop, LANES * VECTOR):
-        cols = start + lane
-        in_cols = below(cols, stop, EVEN)
-
-        out = tl.load(out_rows + cols * out_col, mask=in_cols, other=0.0).to(FLOAT)
-        grad_out = tl.load(grad_out_rows + cols * grad_out_col, mask=in_cols, other=0.0).to(FLOAT)
-        row_sum = tl.load(row_sum_rows + cols * row_sum_col, mask=in_cols, other=0.0).to(FLOAT)
-        # score = x * scale
-        grad_score = out * (grad_out - row_sum)
-        total = total + tl.sum(grad_score, axis=1, keep_dims=True)
-
-    grad_mask = tl.sum(total, axis=0, keep_dims=True)
-    tl.store(partial_total_ptr + rows * SPLITS + split, grad_mask)
-
-
-@triton.jit
-def _scaled_masked_softmax_backward_mask_stage_2_finish(
-    partial_total_ptr,
+def _scaled_masked_softmax_backward_mask_stage_2_join(
+    grad_mask_parts_ptr,
     grad_mask_ptr,
-    ROWS,
-    ROWS_1,
-    ROWS_2,
-    H,
-    grad_mask_row_0,
-    grad_mask_row_1,
-    grad_mask_row_2,
-    SPLITS: tl.constexpr,
+    OUTER,
+    OUTER_1,
+    T,
+    grad_mask_outer_0,
+    grad_mask_outer_1,
+    grad_mask_col,
+    PARTS,
     BLOCK_S: tl.constexpr,
+    BLOCK_N: tl.constexpr,
     NEEDS_GRAD_MASK: tl.constexpr,
     INT: tl.constexpr,
     FLOAT: tl.constexpr,
 ):
-    """A program joins the partial states of a row."""
-    rows = tl.program_id(0).to(INT) + tl.arange(0, 1)[:, None]
-    row_2 = rows % ROWS_2
-    row_1 = rows // ROWS_2 % ROWS_1
-    row_0 = rows // ROWS_2 // ROWS_1
-    grad_mask_rows = (
-        grad_mask_ptr + row_0 * grad_mask_row_0 + row_1 * grad_mask_row_1 + row_2 * grad_mask_row_2
-    )
+    """A program adds up the partial sums of BLOCK_N columns."""
+    blocks = tl.cdiv(T, BLOCK_N)
+    cols = tl.program_id(0) % blocks * BLOCK_N + tl.arange(0, BLOCK_N)[None, :].to(INT)
+    in_cols = cols < T
+    outer = (tl.program_id(0) // blocks).to(INT) + tl.zeros((1, 1), INT)
+    outer_1 = outer % OUTER_1
+    outer_0 = outer // OUTER_1
+    grad_mask_outer = grad_mask_ptr + outer_0 * grad_mask_outer_0 + outer_1 * grad_mask_outer_1
 
-    splits = tl.arange(0, BLOCK_S)[:, None]
-    total = tl.load(partial_total_ptr + rows * SPLITS + splits, mask=splits < SPLITS, other=0.0)
-    grad_mask = tl.sum(total, axis=0, keep_dims=True)
+    grad_mask = tl.full((BLOCK_S, BLOCK_N), 0.0, FLOAT)
+    for start in range(0, PARTS, BLOCK_S):
+        parts = start + tl.arange(0, BLOCK_S)[:, None].to(INT)
+        grad_mask += tl.load(
+            grad_mask_parts_ptr + (outer * PARTS + parts) * T + cols,
+            mask=(parts < PARTS) & in_cols,
+            other=0,
+        )
+    grad_mask = tl.sum(grad_mask, axis=0, keep_dims=True)
+    if NEEDS_GRAD_MASK:
+        tl.store(
+            grad_mask_outer + cols * grad_mask_col,
+            narrow(grad_mask, grad_mask_ptr.dtype.element_ty),
+            mask=in_cols,
+        )
+
+
+@triton.jit
+def _scaled_masked_softmax_backward_mask_sums(
+    out_ptr,
+    grad_out_ptr,
+    grad_x_ptr,
+    grad_mask_parts_ptr,
+    OUTER,
+    OUTER_1,
+    H,
+    ROWS_1,
+    ROWS_2,
+    T,
+    out_outer_0,
+    out_outer_1,
+    out_row_0,
+    out_row_1,
+    out_row_2,
+    out_col,
+    grad_out_outer_0,
+    grad_out_outer_1,
+    grad_out_row_0,
+    grad_out_row_1,
+    grad_out_row_2,
+    grad_out_col,
+    grad_x_outer_0,
+    grad_x_outer_1,
+    grad_x_row_0,
+    grad_x_row_1,
+    grad_x_row_2,
+    grad_x_col,
+    PROGRAMS,
+    scale,
+    BLOCK_M: tl.constexpr,
+    BLOCK_N: tl.constexpr,
+    EVEN_M: tl.constexpr,
+    EVEN_N: tl.constexpr,
+    STAGES: tl.constexpr,
+    NEEDS_GRAD_X: tl.constexpr,
+    NEEDS_GRAD_MASK: tl.constexpr,
+    INT: tl.constexpr,
+    FLOAT: tl.constexpr,
+):
+    """A program goes over tiles of BLOCK_M whole rows, and carries their sums along."""
+    program = tl.program_id(0) % PROGRAMS
+    outer = (tl.program_id(0) // PROGRAMS).to(INT) + tl.zeros((1, 1), INT)
+    outer_1 = outer % OUTER_1
+    outer_0 = outer // OUTER_1
+    part = outer * PROGRAMS + program
+    cols = tl.arange(0, BLOCK_N)[None, :].to(INT)
+    in_cols = below(cols, T, EVEN_N)
+    out_outer = out_ptr + outer_0 * out_outer_0 + outer_1 * out_outer_1
+    grad_out_outer = grad_out_ptr + outer_0 * grad_out_outer_0 + outer_1 * grad_out_outer_1
+    grad_x_outer = grad_x_ptr + outer_0 * grad_x_outer_0 + outer_1 * grad_x_outer_1
+
+    scale = scalar(scale, FLOAT)
+
+    grad_mask = tl.full((BLOCK_M, BLOCK_N), 0.0, FLOAT)
+    for tile in tl.range(program, tl.cdiv(H, BLOCK_M), PROGRAMS, num_stages=STAGES):
+        rows = tile * BLOCK_M + tl.arange(0, BLOCK_M)[:, None].to(INT)
+        in_rows = below(rows, H, EVEN_M)
+        row_2 = rows % ROWS_2
+        row_1 = rows // ROWS_2 % ROWS_1
+        row_0 = rows // ROWS_2 // ROWS_1
+        out_rows = out_outer + row_0 * out_row_0 + row_1 * out_row_1 + row_2 * out_row_2
+        grad_out_rows = (
+            grad_out_outer
+            + row_0 * grad_out_row_0
+            + row_1 * grad_out_row_1
+            + row_2 * grad_out_row_2
+        )
+        grad_x_rows = (
+            grad_x_outer + row_0 * grad_x_row_0 + row_1 * grad_x_row_1 + row_2 * grad_x_row_2
+        )
+
+        out = tl.load(
+            out_rows + cols * out_col,
+            mask=in_rows & in_cols,
+            other=0.0,
+            eviction_policy="evict_last",
+        ).to(FLOAT)
+        grad_out = tl.load(
+            grad_out_rows + cols * grad_out_col,
+            mask=in_rows & in_cols,
+            other=0.0,
+            eviction_policy="evict_last",
+        ).to(FLOAT)
+        # return softmax(score, where=visible)
+        row_sum = tl.sum(grad_out * out, axis=1, keep_dims=True)
+        # score = x * scale
+        grad_score = out * (grad_out - row_sum)
+        grad_x = grad_score * scale
+        if NEEDS_GRAD_X:
+            tl.store(
+                grad_x_rows + cols * grad_x_col,
+                narrow(grad_x, grad_x_ptr.dtype.element_ty),
+                mask=in_rows & in_cols,
+            )
+        if NEEDS_GRAD_MASK:
+            grad_mask = grad_mask + tl.where(in_rows, grad_score, 0.0)
 
     if NEEDS_GRAD_MASK:
-        tl.store(grad_mask_rows, narrow(grad_mask, grad_mask_ptr.dtype.element_ty))
+        tl.store(
+            grad_mask_parts_ptr + part * T + cols,
+            tl.sum(grad_mask, axis=0, keep_dims=True),
+            mask=in_cols,
+        )
+
+
+@triton.jit
+def _scaled_masked_softmax_backward_mask_join(
+    grad_mask_parts_ptr,
+    grad_mask_ptr,
+    OUTER,
+    OUTER_1,
+    T,
+    grad_mask_outer_0,
+    grad_mask_outer_1,
+    grad_mask_col,
+    PARTS,
+    BLOCK_S: tl.constexpr,
+    BLOCK_N: tl.constexpr,
+    NEEDS_GRAD_MASK: tl.constexpr,
+    INT: tl.constexpr,
+    FLOAT: tl.constexpr,
+):
+    """A program adds up the partial sums of BLOCK_N columns."""
+    blocks = tl.cdiv(T, BLOCK_N)
+    cols = tl.program_id(0) % blocks * BLOCK_N + tl.arange(0, BLOCK_N)[None, :].to(INT)
+    in_cols = cols < T
+    outer = (tl.program_id(0) // blocks).to(INT) + tl.zeros((1, 1), INT)
+    outer_1 = outer % OUTER_1
+    outer_0 = outer // OUTER_1
+    grad_mask_outer = grad_mask_ptr + outer_0 * grad_mask_outer_0 + outer_1 * grad_mask_outer_1
+
+    grad_mask = tl.full((BLOCK_S, BLOCK_N), 0.0, FLOAT)
+    for start in range(0, PARTS, BLOCK_S):
+        parts = start + tl.arange(0, BLOCK_S)[:, None].to(INT)
+        grad_mask += tl.load(
+            grad_mask_parts_ptr + (outer * PARTS + parts) * T + cols,
+            mask=(parts < PARTS) & in_cols,
+            other=0,
+        )
+    grad_mask = tl.sum(grad_mask, axis=0, keep_dims=True)
+    if NEEDS_GRAD_MASK:
+        tl.store(
+            grad_mask_outer + cols * grad_mask_col,
+            narrow(grad_mask, grad_mask_ptr.dtype.element_ty),
+            mask=in_cols,
+        )
 
 
 @triton.jit
@@ -2879,252 +3317,302 @@ def _scaled_masked_softmax_backward_mask_causal_stage_1_finish(
 
 
 @triton.jit
-def _scaled_masked_softmax_backward_mask_causal_stage_2_block(
+def _scaled_masked_softmax_backward_mask_causal_stage_2_columns(
     out_ptr,
     grad_out_ptr,
     row_sum_ptr,
-    grad_mask_ptr,
-    ROWS,
+    grad_mask_parts_ptr,
+    OUTER,
+    OUTER_1,
+    H,
     ROWS_1,
     ROWS_2,
-    H,
     T,
     S,
+    out_outer_0,
+    out_outer_1,
     out_row_0,
     out_row_1,
     out_row_2,
     out_col,
+    grad_out_outer_0,
+    grad_out_outer_1,
     grad_out_row_0,
     grad_out_row_1,
     grad_out_row_2,
     grad_out_col,
+    row_sum_outer_0,
+    row_sum_outer_1,
     row_sum_row_0,
     row_sum_row_1,
     row_sum_row_2,
-    row_sum_col,
-    grad_mask_row_0,
-    grad_mask_row_1,
-    grad_mask_row_2,
+    PROGRAMS,
     BLOCK_M: tl.constexpr,
     BLOCK_N: tl.constexpr,
     EVEN_M: tl.constexpr,
     EVEN_N: tl.constexpr,
+    STAGES: tl.constexpr,
     NEEDS_GRAD_MASK: tl.constexpr,
     INT: tl.constexpr,
     FLOAT: tl.constexpr,
 ):
-    """A program holds BLOCK_M whole rows in registers."""
-    rows = tl.program_id(0).to(INT) * BLOCK_M + tl.arange(0, BLOCK_M)[:, None]
-    cols = tl.arange(0, BLOCK_N)[None, :].to(INT)
-    in_cols = below(cols, H, EVEN_N)
-    in_rows = below(rows, ROWS, EVEN_M)
-    row_2 = rows % ROWS_2
-    row_1 = rows // ROWS_2 % ROWS_1
-    row_0 = rows // ROWS_2 // ROWS_1
-    out_rows = out_ptr + row_0 * out_row_0 + row_1 * out_row_1 + row_2 * out_row_2
-    grad_out_rows = (
-        grad_out_ptr + row_0 * grad_out_row_0 + row_1 * grad_out_row_1 + row_2 * grad_out_row_2
-    )
-    row_sum_rows = (
-        row_sum_ptr + row_0 * row_sum_row_0 + row_1 * row_sum_row_1 + row_2 * row_sum_row_2
-    )
-    grad_mask_rows = (
-        grad_mask_ptr + row_0 * grad_mask_row_0 + row_1 * grad_mask_row_1 + row_2 * grad_mask_row_2
-    )
+    """A program goes over tiles of BLOCK_M rows by BLOCK_N columns, and carries their sums along."""
+    blocks = tl.cdiv(T, BLOCK_N)
+    block = tl.program_id(0) % blocks
+    program = tl.program_id(0) // blocks % PROGRAMS
+    outer = (tl.program_id(0) // blocks // PROGRAMS).to(INT) + tl.zeros((1, 1), INT)
+    outer_1 = outer % OUTER_1
+    outer_0 = outer // OUTER_1
+    part = outer * PROGRAMS + program
+    cols = block * BLOCK_N + tl.arange(0, BLOCK_N)[None, :].to(INT)
+    in_cols = below(cols, T, EVEN_N)
+    out_outer = out_ptr + outer_0 * out_outer_0 + outer_1 * out_outer_1
+    grad_out_outer = grad_out_ptr + outer_0 * grad_out_outer_0 + outer_1 * grad_out_outer_1
+    row_sum_outer = row_sum_ptr + outer_0 * row_sum_outer_0 + outer_1 * row_sum_outer_1
 
-    out = tl.load(
-        out_rows + cols * out_col, mask=in_rows & in_cols, other=0.0, eviction_policy="evict_last"
-    ).to(FLOAT)
-    grad_out = tl.load(
-        grad_out_rows + cols * grad_out_col,
-        mask=in_rows & in_cols,
-        other=0.0,
-        eviction_policy="evict_last",
-    ).to(FLOAT)
-    row_sum = tl.load(
-        row_sum_rows + cols * row_sum_col,
-        mask=in_rows & in_cols,
-        other=0.0,
-        eviction_policy="evict_last",
-    ).to(FLOAT)
-    # visible = index(T) <= index(S) + size(T) - size(S) if causal else None
-    visible = (rows % T) <= (rows // T % S) + T - S
-    # score = x * scale
-    grad_score = tl.where(visible, out * (grad_out - row_sum), 0.0)
-    grad_mask = tl.sum(tl.where(in_cols, grad_score, 0.0), axis=1, keep_dims=True)
-    if NEEDS_GRAD_MASK:
-        tl.store(grad_mask_rows, narrow(grad_mask, grad_mask_ptr.dtype.element_ty), mask=in_rows)
+    grad_mask = tl.full((BLOCK_M, BLOCK_N), 0.0, FLOAT)
+    for tile in tl.range(program, tl.cdiv(H, BLOCK_M), PROGRAMS, num_stages=STAGES):
+        rows = tile * BLOCK_M + tl.arange(0, BLOCK_M)[:, None].to(INT)
+        in_rows = below(rows, H, EVEN_M)
+        row_2 = rows % ROWS_2
+        row_1 = rows // ROWS_2 % ROWS_1
+        row_0 = rows // ROWS_2 // ROWS_1
+        out_rows = out_outer + row_0 * out_row_0 + row_1 * out_row_1 + row_2 * out_row_2
+        grad_out_rows = (
+            grad_out_outer
+            + row_0 * grad_out_row_0
+            + row_1 * grad_out_row_1
+            + row_2 * grad_out_row_2
+        )
+        row_sum_rows = (
+            row_sum_outer + row_0 * row_sum_row_0 + row_1 * row_sum_row_1 + row_2 * row_sum_row_2
+        )
 
-
-@triton.jit
-def _scaled_masked_softmax_backward_mask_causal_stage_2_loop(
-    out_ptr,
-    grad_out_ptr,
-    row_sum_ptr,
-    grad_mask_ptr,
-    ROWS,
-    ROWS_1,
-    ROWS_2,
-    H,
-    T,
-    S,
-    out_row_0,
-    out_row_1,
-    out_row_2,
-    out_col,
-    grad_out_row_0,
-    grad_out_row_1,
-    grad_out_row_2,
-    grad_out_col,
-    row_sum_row_0,
-    row_sum_row_1,
-    row_sum_row_2,
-    row_sum_col,
-    grad_mask_row_0,
-    grad_mask_row_1,
-    grad_mask_row_2,
-    LANES: tl.constexpr,
-    VECTOR: tl.constexpr,
-    EVEN: tl.constexpr,
-    NEEDS_GRAD_MASK: tl.constexpr,
-    INT: tl.constexpr,
-    FLOAT: tl.constexpr,
-):
-    """A program goes over one row once, block by block."""
-    rows = tl.program_id(0).to(INT) + tl.arange(0, 1)[:, None]
-    lane = (tl.arange(0, LANES)[:, None] * VECTOR + tl.arange(0, VECTOR)[None, :]).to(INT)
-    row_2 = rows % ROWS_2
-    row_1 = rows // ROWS_2 % ROWS_1
-    row_0 = rows // ROWS_2 // ROWS_1
-    out_rows = out_ptr + row_0 * out_row_0 + row_1 * out_row_1 + row_2 * out_row_2
-    grad_out_rows = (
-        grad_out_ptr + row_0 * grad_out_row_0 + row_1 * grad_out_row_1 + row_2 * grad_out_row_2
-    )
-    row_sum_rows = (
-        row_sum_ptr + row_0 * row_sum_row_0 + row_1 * row_sum_row_1 + row_2 * row_sum_row_2
-    )
-    grad_mask_rows = (
-        grad_mask_ptr + row_0 * grad_mask_row_0 + row_1 * grad_mask_row_1 + row_2 * grad_mask_row_2
-    )
-
-    total = tl.full((LANES, 1), 0.0, FLOAT)
-    for start in range(0, H, LANES * VECTOR):
-        cols = start + lane
-        in_cols = below(cols, H, EVEN)
-
+        out = tl.load(
+            out_rows + cols * out_col,
+            mask=in_rows & in_cols,
+            other=0.0,
+            eviction_policy="evict_last",
+        ).to(FLOAT)
+        grad_out = tl.load(
+            grad_out_rows + cols * grad_out_col,
+            mask=in_rows & in_cols,
+            other=0.0,
+            eviction_policy="evict_last",
+        ).to(FLOAT)
+        row_sum = tl.load(row_sum_rows, mask=in_rows, other=0.0, eviction_policy="evict_last").to(
+            FLOAT
+        )
         # visible = index(T) <= index(S) + size(T) - size(S) if causal else None
-        visible = (rows % T) <= (rows // T % S) + T - S
-        out = tl.load(out_rows + cols * out_col, mask=in_cols, other=0.0).to(FLOAT)
-        grad_out = tl.load(grad_out_rows + cols * grad_out_col, mask=in_cols, other=0.0).to(FLOAT)
-        row_sum = tl.load(row_sum_rows + cols * row_sum_col, mask=in_cols, other=0.0).to(FLOAT)
+        visible = cols <= (outer % S) + T - S
         # score = x * scale
         grad_score = tl.where(visible, out * (grad_out - row_sum), 0.0)
-        total = total + tl.sum(tl.where(in_cols, grad_score, 0.0), axis=1, keep_dims=True)
-
-    grad_mask = tl.sum(total, axis=0, keep_dims=True)
+        if NEEDS_GRAD_MASK:
+            grad_mask = grad_mask + tl.where(in_rows, grad_score, 0.0)
 
     if NEEDS_GRAD_MASK:
-        tl.store(grad_mask_rows, narrow(grad_mask, grad_mask_ptr.dtype.element_ty))
+        tl.store(
+            grad_mask_parts_ptr + part * T + cols,
+            tl.sum(grad_mask, axis=0, keep_dims=True),
+            mask=in_cols,
+        )
 
 
 @triton.jit
-def _scaled_masked_softmax_backward_mask_causal_stage_2_partial(
-    out_ptr,
-    grad_out_ptr,
-    row_sum_ptr,
-    partial_total_ptr,
-    ROWS,
-    ROWS_1,
-    ROWS_2,
-    H,
-    T,
-    S,
-    out_row_0,
-    out_row_1,
-    out_row_2,
-    out_col,
-    grad_out_row_0,
-    grad_out_row_1,
-    grad_out_row_2,
-    grad_out_col,
-    row_sum_row_0,
-    row_sum_row_1,
-    row_sum_row_2,
-    row_sum_col,
-    LANES: tl.constexpr,
-    VECTOR: tl.constexpr,
-    EVEN: tl.constexpr,
-    SPLITS: tl.constexpr,
-    CHUNK: tl.constexpr,
-    INT: tl.constexpr,
-    FLOAT: tl.constexpr,
-):
-    """A program reduces one chunk of a row to its partial states."""
-    split = (tl.program_id(0) % SPLITS).to(INT)
-    rows = (tl.program_id(0) // SPLITS).to(INT) + tl.arange(0, 1)[:, None]
-    stop = tl.minimum((split + 1) * CHUNK, H)
-    lane = (tl.arange(0, LANES)[:, None] * VECTOR + tl.arange(0, VECTOR)[None, :]).to(INT)
-    row_2 = rows % ROWS_2
-    row_1 = rows // ROWS_2 % ROWS_1
-    row_0 = rows // ROWS_2 // ROWS_1
-    out_rows = out_ptr + row_0 * out_row_0 + row_1 * out_row_1 + row_2 * out_row_2
-    grad_out_rows = (
-        grad_out_ptr + row_0 * grad_out_row_0 + row_1 * grad_out_row_1 + row_2 * grad_out_row_2
-    )
-    row_sum_rows = (
-        row_sum_ptr + row_0 * row_sum_row_0 + row_1 * row_sum_row_1 + row_2 * row_sum_row_2
-    )
-
-    total = tl.full((LANES, 1), 0.0, FLOAT)
-    for start in range(split * CHUNK, stop, LANES * VECTOR):
-        cols = start + lane
-        in_cols = below(cols, stop, EVEN)
-
-        # visible = index(T) <= index(S) + size(T) - size(S) if causal else None
-        visible = (rows % T) <= (rows // T % S) + T - S
-        out = tl.load(out_rows + cols * out_col, mask=in_cols, other=0.0).to(FLOAT)
-        grad_out = tl.load(grad_out_rows + cols * grad_out_col, mask=in_cols, other=0.0).to(FLOAT)
-        row_sum = tl.load(row_sum_rows + cols * row_sum_col, mask=in_cols, other=0.0).to(FLOAT)
-        # score = x * scale
-        grad_score = tl.where(visible, out * (grad_out - row_sum), 0.0)
-        total = total + tl.sum(tl.where(in_cols, grad_score, 0.0), axis=1, keep_dims=True)
-
-    grad_mask = tl.sum(total, axis=0, keep_dims=True)
-    tl.store(partial_total_ptr + rows * SPLITS + split, grad_mask)
-
-
-@triton.jit
-def _scaled_masked_softmax_backward_mask_causal_stage_2_finish(
-    partial_total_ptr,
+def _scaled_masked_softmax_backward_mask_causal_stage_2_join(
+    grad_mask_parts_ptr,
     grad_mask_ptr,
-    ROWS,
-    ROWS_1,
-    ROWS_2,
-    H,
-    grad_mask_row_0,
-    grad_mask_row_1,
-    grad_mask_row_2,
-    SPLITS: tl.constexpr,
+    OUTER,
+    OUTER_1,
+    T,
+    grad_mask_outer_0,
+    grad_mask_outer_1,
+    grad_mask_col,
+    PARTS,
     BLOCK_S: tl.constexpr,
+    BLOCK_N: tl.constexpr,
     NEEDS_GRAD_MASK: tl.constexpr,
     INT: tl.constexpr,
     FLOAT: tl.constexpr,
 ):
-    """A program joins the partial states of a row."""
-    rows = tl.program_id(0).to(INT) + tl.arange(0, 1)[:, None]
-    row_2 = rows % ROWS_2
-    row_1 = rows // ROWS_2 % ROWS_1
-    row_0 = rows // ROWS_2 // ROWS_1
-    grad_mask_rows = (
-        grad_mask_ptr + row_0 * grad_mask_row_0 + row_1 * grad_mask_row_1 + row_2 * grad_mask_row_2
-    )
+    """A program adds up the partial sums of BLOCK_N columns."""
+    blocks = tl.cdiv(T, BLOCK_N)
+    cols = tl.program_id(0) % blocks * BLOCK_N + tl.arange(0, BLOCK_N)[None, :].to(INT)
+    in_cols = cols < T
+    outer = (tl.program_id(0) // blocks).to(INT) + tl.zeros((1, 1), INT)
+    outer_1 = outer % OUTER_1
+    outer_0 = outer // OUTER_1
+    grad_mask_outer = grad_mask_ptr + outer_0 * grad_mask_outer_0 + outer_1 * grad_mask_outer_1
 
-    splits = tl.arange(0, BLOCK_S)[:, None]
-    total = tl.load(partial_total_ptr + rows * SPLITS + splits, mask=splits < SPLITS, other=0.0)
-    grad_mask = tl.sum(total, axis=0, keep_dims=True)
+    grad_mask = tl.full((BLOCK_S, BLOCK_N), 0.0, FLOAT)
+    for start in range(0, PARTS, BLOCK_S):
+        parts = start + tl.arange(0, BLOCK_S)[:, None].to(INT)
+        grad_mask += tl.load(
+            grad_mask_parts_ptr + (outer * PARTS + parts) * T + cols,
+            mask=(parts < PARTS) & in_cols,
+            other=0,
+        )
+    grad_mask = tl.sum(grad_mask, axis=0, keep_dims=True)
+    if NEEDS_GRAD_MASK:
+        tl.store(
+            grad_mask_outer + cols * grad_mask_col,
+            narrow(grad_mask, grad_mask_ptr.dtype.element_ty),
+            mask=in_cols,
+        )
+
+
+@triton.jit
+def _scaled_masked_softmax_backward_mask_causal_sums(
+    out_ptr,
+    grad_out_ptr,
+    grad_x_ptr,
+    grad_mask_parts_ptr,
+    OUTER,
+    OUTER_1,
+    H,
+    ROWS_1,
+    ROWS_2,
+    T,
+    S,
+    out_outer_0,
+    out_outer_1,
+    out_row_0,
+    out_row_1,
+    out_row_2,
+    out_col,
+    grad_out_outer_0,
+    grad_out_outer_1,
+    grad_out_row_0,
+    grad_out_row_1,
+    grad_out_row_2,
+    grad_out_col,
+    grad_x_outer_0,
+    grad_x_outer_1,
+    grad_x_row_0,
+    grad_x_row_1,
+    grad_x_row_2,
+    grad_x_col,
+    PROGRAMS,
+    scale,
+    BLOCK_M: tl.constexpr,
+    BLOCK_N: tl.constexpr,
+    EVEN_M: tl.constexpr,
+    EVEN_N: tl.constexpr,
+    STAGES: tl.constexpr,
+    NEEDS_GRAD_X: tl.constexpr,
+    NEEDS_GRAD_MASK: tl.constexpr,
+    INT: tl.constexpr,
+    FLOAT: tl.constexpr,
+):
+    """A program goes over tiles of BLOCK_M whole rows, and carries their sums along."""
+    program = tl.program_id(0) % PROGRAMS
+    outer = (tl.program_id(0) // PROGRAMS).to(INT) + tl.zeros((1, 1), INT)
+    outer_1 = outer % OUTER_1
+    outer_0 = outer // OUTER_1
+    part = outer * PROGRAMS + program
+    cols = tl.arange(0, BLOCK_N)[None, :].to(INT)
+    in_cols = below(cols, T, EVEN_N)
+    out_outer = out_ptr + outer_0 * out_outer_0 + outer_1 * out_outer_1
+    grad_out_outer = grad_out_ptr + outer_0 * grad_out_outer_0 + outer_1 * grad_out_outer_1
+    grad_x_outer = grad_x_ptr + outer_0 * grad_x_outer_0 + outer_1 * grad_x_outer_1
+
+    scale = scalar(scale, FLOAT)
+
+    grad_mask = tl.full((BLOCK_M, BLOCK_N), 0.0, FLOAT)
+    for tile in tl.range(program, tl.cdiv(H, BLOCK_M), PROGRAMS, num_stages=STAGES):
+        rows = tile * BLOCK_M + tl.arange(0, BLOCK_M)[:, None].to(INT)
+        in_rows = below(rows, H, EVEN_M)
+        row_2 = rows % ROWS_2
+        row_1 = rows // ROWS_2 % ROWS_1
+        row_0 = rows // ROWS_2 // ROWS_1
+        out_rows = out_outer + row_0 * out_row_0 + row_1 * out_row_1 + row_2 * out_row_2
+        grad_out_rows = (
+            grad_out_outer
+            + row_0 * grad_out_row_0
+            + row_1 * grad_out_row_1
+            + row_2 * grad_out_row_2
+        )
+        grad_x_rows = (
+            grad_x_outer + row_0 * grad_x_row_0 + row_1 * grad_x_row_1 + row_2 * grad_x_row_2
+        )
+
+        out = tl.load(
+            out_rows + cols * out_col,
+            mask=in_rows & in_cols,
+            other=0.0,
+            eviction_policy="evict_last",
+        ).to(FLOAT)
+        grad_out = tl.load(
+            grad_out_rows + cols * grad_out_col,
+            mask=in_rows & in_cols,
+            other=0.0,
+            eviction_policy="evict_last",
+        ).to(FLOAT)
+        # visible = index(T) <= index(S) + size(T) - size(S) if causal else None
+        visible = cols <= (outer % S) + T - S
+        # return softmax(score, where=visible)
+        row_sum = tl.sum(grad_out * out, axis=1, keep_dims=True)
+        # score = x * scale
+        grad_score = tl.where(visible, out * (grad_out - row_sum), 0.0)
+        grad_x = grad_score * scale
+        if NEEDS_GRAD_X:
+            tl.store(
+                grad_x_rows + cols * grad_x_col,
+                narrow(grad_x, grad_x_ptr.dtype.element_ty),
+                mask=in_rows & in_cols,
+            )
+        if NEEDS_GRAD_MASK:
+            grad_mask = grad_mask + tl.where(in_rows, grad_score, 0.0)
 
     if NEEDS_GRAD_MASK:
-        tl.store(grad_mask_rows, narrow(grad_mask, grad_mask_ptr.dtype.element_ty))
+        tl.store(
+            grad_mask_parts_ptr + part * T + cols,
+            tl.sum(grad_mask, axis=0, keep_dims=True),
+            mask=in_cols,
+        )
+
+
+@triton.jit
+def _scaled_masked_softmax_backward_mask_causal_join(
+    grad_mask_parts_ptr,
+    grad_mask_ptr,
+    OUTER,
+    OUTER_1,
+    T,
+    grad_mask_outer_0,
+    grad_mask_outer_1,
+    grad_mask_col,
+    PARTS,
+    BLOCK_S: tl.constexpr,
+    BLOCK_N: tl.constexpr,
+    NEEDS_GRAD_MASK: tl.constexpr,
+    INT: tl.constexpr,
+    FLOAT: tl.constexpr,
+):
+    """A program adds up the partial sums of BLOCK_N columns."""
+    blocks = tl.cdiv(T, BLOCK_N)
+    cols = tl.program_id(0) % blocks * BLOCK_N + tl.arange(0, BLOCK_N)[None, :].to(INT)
+    in_cols = cols < T
+    outer = (tl.program_id(0) // blocks).to(INT) + tl.zeros((1, 1), INT)
+    outer_1 = outer % OUTER_1
+    outer_0 = outer // OUTER_1
+    grad_mask_outer = grad_mask_ptr + outer_0 * grad_mask_outer_0 + outer_1 * grad_mask_outer_1
+
+    grad_mask = tl.full((BLOCK_S, BLOCK_N), 0.0, FLOAT)
+    for start in range(0, PARTS, BLOCK_S):
+        parts = start + tl.arange(0, BLOCK_S)[:, None].to(INT)
+        grad_mask += tl.load(
+            grad_mask_parts_ptr + (outer * PARTS + parts) * T + cols,
+            mask=(parts < PARTS) & in_cols,
+            other=0,
+        )
+    grad_mask = tl.sum(grad_mask, axis=0, keep_dims=True)
+    if NEEDS_GRAD_MASK:
+        tl.store(
+            grad_mask_outer + cols * grad_mask_col,
+            narrow(grad_mask, grad_mask_ptr.dtype.element_ty),
+            mask=in_cols,
+        )
 
 
 def _plan(call: Call) -> Launch:
@@ -4067,140 +4555,162 @@ def _plan_backward_mask_stage_1(call: Call) -> Launch:
 def _plan_backward_mask_stage_2(call: Call) -> Launch:
     """Kernel, config and grid for one set of shapes, strides and dtypes."""
     call = call.among("mask", "out", "grad_out", "row_sum", "grad_mask")
-    rows = call.axes(("B", "S", "T"), limit=3, spare_last=True)
-    cols = call.axes(("H",), limit=1)
+    rows = call.axes(("H",), limit=3, spare_last=True)
+    outer = call.axes(("B", "S"), limit=2, spare_last=True)
+    cols = call.axes(("T",), limit=1)
+    columns = cols.total
+
+    def columns_time(config: Config) -> float:
+        work = Work(reads=2, writes=0, flops=3, held=2, held_wide=3)
+        return columns_cost(
+            config, call.target, work, call.element_size, rows.total, columns, outer.total
+        )
+
+    config = call.choose(BACKWARD_COLUMNS_CONFIGS, columns_time)
+    block_m, block_n = tile_shape(
+        rows.crossed(), rows.total, columns, config["TILE"], call.element_size
+    )
+    blocks = cdiv(columns, block_n)
+    programs = programs_of(config, call.target, cdiv(rows.total, block_m), outer.total * blocks)
+    return Launch(
+        Step(
+            _scaled_masked_softmax_backward_mask_stage_2_columns,
+            grid=(outer.total * programs * blocks,),
+            tensors=("out", "grad_out", "row_sum", "grad_mask_parts"),
+            integers=(
+                outer.total,
+                outer.sizes[1],
+                rows.total,
+                *rows.sizes[1:],
+                cols.total,
+                *outer.strides("out"),
+                *rows.strides("out"),
+                cols.strides("out")[0],
+                *outer.strides("grad_out"),
+                *rows.strides("grad_out"),
+                cols.strides("grad_out")[0],
+                *outer.strides("row_sum"),
+                *rows.strides("row_sum"),
+                programs,
+            ),
+            constants={
+                "BLOCK_M": block_m,
+                "BLOCK_N": block_n,
+                "EVEN_M": rows.total % block_m == 0,
+                "EVEN_N": columns % block_n == 0,
+                "STAGES": config["num_stages"],
+                "NEEDS_GRAD_MASK": call.needs("grad_mask"),
+            },
+            config=config,
+        ),
+        Step(
+            _scaled_masked_softmax_backward_mask_stage_2_join,
+            grid=(outer.total * cdiv(columns, join_tile(config, programs, columns)[1]),),
+            tensors=("grad_mask_parts", "grad_mask"),
+            integers=(
+                outer.total,
+                outer.sizes[1],
+                cols.total,
+                *outer.strides("grad_mask"),
+                cols.strides("grad_mask")[0],
+                programs,
+            ),
+            constants={
+                "BLOCK_S": join_tile(config, programs, columns)[0],
+                "BLOCK_N": join_tile(config, programs, columns)[1],
+                "NEEDS_GRAD_MASK": call.needs("grad_mask"),
+            },
+            config=config,
+        )
+        if call.needs("grad_mask")
+        else None,
+        workspaces={
+            "grad_mask_parts": ((outer.total, programs, columns), call.float),
+        },
+    )
+
+
+def _plan_backward_mask(call: Call) -> Launch:
+    """Kernel, config and grid for one set of shapes, strides and dtypes."""
+    rows = call.axes(("H",), limit=3, spare_last=True)
+    outer = call.axes(("B", "S"), limit=2, spare_last=True)
+    cols = call.axes(("T",), limit=1)
     columns = cols.total
     width = next_power_of_2(columns)
 
-    def block_time(config: Config) -> float:
-        work = Work(reads=4, writes=0, flops=3, joins=1, held=1.5, held_wide=3)
-        return block_cost(config, call.target, work, call.element_size, rows.total, width)
-
-    block = least(call, BACKWARD_BLOCK_CONFIGS, block_time)
-
-    def loop_time(config: Config) -> float:
-        work = Work(reads=4, writes=0, flops=3.25, joins=1, held=0.975, held_wide=1.95)
-        return loop_cost(config, call.target, work, call.element_size, rows.total, columns)
-
-    loop = least(call, BACKWARD_LOOP_CONFIGS, loop_time)
-
-    def split_time(config: Config) -> float:
-        work = Work(reads=4, writes=0, flops=3.25, joins=2, held=0.975, held_wide=1.95)
-        return split_cost(config, call.target, work, call.element_size, rows.total, columns)
-
-    split = least(call, BACKWARD_LOOP_CONFIGS, split_time)
-
-    if call.takes("split", split < min(block, loop)):
-        config = call.choose(BACKWARD_LOOP_CONFIGS, split_time)
-        splits, chunk = split_row(call.target, rows.total, columns, config["TILE"])
-        vector = max(1, 16 // call.element_size)
-        even = columns > 0 and columns % config["TILE"] == 0
-        return Launch(
-            Step(
-                _scaled_masked_softmax_backward_mask_stage_2_partial,
-                grid=(rows.total * splits,),
-                tensors=("out", "grad_out", "row_sum", "partial_total"),
-                integers=(
-                    rows.total,
-                    *rows.sizes[1:],
-                    cols.total,
-                    *rows.strides("out"),
-                    cols.strides("out")[0],
-                    *rows.strides("grad_out"),
-                    cols.strides("grad_out")[0],
-                    *rows.strides("row_sum"),
-                    cols.strides("row_sum")[0],
-                ),
-                constants={
-                    "LANES": config["TILE"] // vector,
-                    "VECTOR": vector,
-                    "EVEN": even,
-                    "SPLITS": splits,
-                    "CHUNK": chunk,
-                },
-                config=config,
-            ),
-            Step(
-                _scaled_masked_softmax_backward_mask_stage_2_finish,
-                grid=(rows.total,),
-                tensors=("partial_total", "grad_mask"),
-                integers=(rows.total, *rows.sizes[1:], cols.total, *rows.strides("grad_mask")),
-                constants={
-                    "SPLITS": splits,
-                    "BLOCK_S": next_power_of_2(splits),
-                    "NEEDS_GRAD_MASK": call.needs("grad_mask"),
-                },
-                config=config,
-            ),
-            workspaces={
-                "partial_total": ((rows.total, splits), call.float),
-            },
+    def sums_time(config: Config) -> float:
+        work = Work(reads=2, writes=1, flops=6, joins=1, held=3, held_wide=3)
+        return sums_cost(
+            config, call.target, work, call.element_size, rows.total, width, outer.total
         )
 
-    if call.takes("block", block <= loop):
-        config = call.choose(BACKWARD_BLOCK_CONFIGS, block_time)
+    sums = least(call, BACKWARD_SUMS_CONFIGS, sums_time)
+
+    if call.takes("sums", fits(sums)):
+        config = call.choose(BACKWARD_SUMS_CONFIGS, sums_time)
         block_m = max(1, min(config["TILE"] // width, next_power_of_2(rows.total)))
+        programs = programs_of(config, call.target, cdiv(rows.total, block_m), outer.total)
         return Launch(
             Step(
-                _scaled_masked_softmax_backward_mask_stage_2_block,
-                grid=(cdiv(rows.total, block_m),),
-                tensors=("out", "grad_out", "row_sum", "grad_mask"),
+                _scaled_masked_softmax_backward_mask_sums,
+                grid=(outer.total * programs,),
+                tensors=("out", "grad_out", "grad_x", "grad_mask_parts"),
                 integers=(
+                    outer.total,
+                    outer.sizes[1],
                     rows.total,
                     *rows.sizes[1:],
                     cols.total,
+                    *outer.strides("out"),
                     *rows.strides("out"),
                     cols.strides("out")[0],
+                    *outer.strides("grad_out"),
                     *rows.strides("grad_out"),
                     cols.strides("grad_out")[0],
-                    *rows.strides("row_sum"),
-                    cols.strides("row_sum")[0],
-                    *rows.strides("grad_mask"),
+                    *outer.strides("grad_x"),
+                    *rows.strides("grad_x"),
+                    cols.strides("grad_x")[0],
+                    programs,
                 ),
+                params=("scale",),
                 constants={
                     "BLOCK_M": block_m,
                     "BLOCK_N": width,
                     "EVEN_M": rows.total % block_m == 0,
                     "EVEN_N": columns == width,
+                    "STAGES": config["num_stages"],
+                    "NEEDS_GRAD_X": call.needs("grad_x"),
+                    "NEEDS_GRAD_MASK": call.needs("grad_mask"),
+                },
+                config=config,
+            ),
+            Step(
+                _scaled_masked_softmax_backward_mask_join,
+                grid=(outer.total * cdiv(columns, join_tile(config, programs, columns)[1]),),
+                tensors=("grad_mask_parts", "grad_mask"),
+                integers=(
+                    outer.total,
+                    outer.sizes[1],
+                    cols.total,
+                    *outer.strides("grad_mask"),
+                    cols.strides("grad_mask")[0],
+                    programs,
+                ),
+                constants={
+                    "BLOCK_S": join_tile(config, programs, columns)[0],
+                    "BLOCK_N": join_tile(config, programs, columns)[1],
                     "NEEDS_GRAD_MASK": call.needs("grad_mask"),
                 },
                 config=config,
             )
-        )
-
-    config = call.choose(BACKWARD_LOOP_CONFIGS, loop_time)
-    vector = max(1, 16 // call.element_size)
-    even = columns > 0 and columns % config["TILE"] == 0
-    return Launch(
-        Step(
-            _scaled_masked_softmax_backward_mask_stage_2_loop,
-            grid=(rows.total,),
-            tensors=("out", "grad_out", "row_sum", "grad_mask"),
-            integers=(
-                rows.total,
-                *rows.sizes[1:],
-                cols.total,
-                *rows.strides("out"),
-                cols.strides("out")[0],
-                *rows.strides("grad_out"),
-                cols.strides("grad_out")[0],
-                *rows.strides("row_sum"),
-                cols.strides("row_sum")[0],
-                *rows.strides("grad_mask"),
-            ),
-            constants={
-                "LANES": config["TILE"] // vector,
-                "VECTOR": vector,
-                "EVEN": even,
-                "NEEDS_GRAD_MASK": call.needs("grad_mask"),
+            if call.needs("grad_mask")
+            else None,
+            workspaces={
+                "grad_mask_parts": ((outer.total, programs, columns), call.float),
             },
-            config=config,
         )
-    )
 
-
-def _plan_backward_mask(call: Call) -> Launch:
-    """Stage after stage; row_sum in memory between them."""
+    # A row is too wide: stage after stage.
     return in_stages(
         _plan_backward_mask_stage_1(call) if call.needs("grad_x", "row_sum") else None,
         _plan_backward_mask_stage_2(call) if call.needs("grad_mask") else None,
@@ -4535,146 +5045,164 @@ def _plan_backward_mask_causal_stage_1(call: Call) -> Launch:
 def _plan_backward_mask_causal_stage_2(call: Call) -> Launch:
     """Kernel, config and grid for one set of shapes, strides and dtypes."""
     call = call.among("mask", "out", "grad_out", "row_sum", "grad_mask")
-    rows = call.axes(("B", "S", "T"), limit=3, spare_last=True)
-    cols = call.axes(("H",), limit=1)
+    rows = call.axes(("H",), limit=3, spare_last=True)
+    outer = call.axes(("B", "S"), limit=2, spare_last=True)
+    cols = call.axes(("T",), limit=1)
+    columns = cols.total
+
+    def columns_time(config: Config) -> float:
+        work = Work(reads=2, writes=0, flops=5, held=2, held_wide=3)
+        return columns_cost(
+            config, call.target, work, call.element_size, rows.total, columns, outer.total
+        )
+
+    config = call.choose(BACKWARD_COLUMNS_CONFIGS, columns_time)
+    block_m, block_n = tile_shape(
+        rows.crossed(), rows.total, columns, config["TILE"], call.element_size
+    )
+    blocks = cdiv(columns, block_n)
+    programs = programs_of(config, call.target, cdiv(rows.total, block_m), outer.total * blocks)
+    return Launch(
+        Step(
+            _scaled_masked_softmax_backward_mask_causal_stage_2_columns,
+            grid=(outer.total * programs * blocks,),
+            tensors=("out", "grad_out", "row_sum", "grad_mask_parts"),
+            integers=(
+                outer.total,
+                outer.sizes[1],
+                rows.total,
+                *rows.sizes[1:],
+                cols.total,
+                call.sizes["S"],
+                *outer.strides("out"),
+                *rows.strides("out"),
+                cols.strides("out")[0],
+                *outer.strides("grad_out"),
+                *rows.strides("grad_out"),
+                cols.strides("grad_out")[0],
+                *outer.strides("row_sum"),
+                *rows.strides("row_sum"),
+                programs,
+            ),
+            constants={
+                "BLOCK_M": block_m,
+                "BLOCK_N": block_n,
+                "EVEN_M": rows.total % block_m == 0,
+                "EVEN_N": columns % block_n == 0,
+                "STAGES": config["num_stages"],
+                "NEEDS_GRAD_MASK": call.needs("grad_mask"),
+            },
+            config=config,
+        ),
+        Step(
+            _scaled_masked_softmax_backward_mask_causal_stage_2_join,
+            grid=(outer.total * cdiv(columns, join_tile(config, programs, columns)[1]),),
+            tensors=("grad_mask_parts", "grad_mask"),
+            integers=(
+                outer.total,
+                outer.sizes[1],
+                cols.total,
+                *outer.strides("grad_mask"),
+                cols.strides("grad_mask")[0],
+                programs,
+            ),
+            constants={
+                "BLOCK_S": join_tile(config, programs, columns)[0],
+                "BLOCK_N": join_tile(config, programs, columns)[1],
+                "NEEDS_GRAD_MASK": call.needs("grad_mask"),
+            },
+            config=config,
+        )
+        if call.needs("grad_mask")
+        else None,
+        workspaces={
+            "grad_mask_parts": ((outer.total, programs, columns), call.float),
+        },
+    )
+
+
+def _plan_backward_mask_causal(call: Call) -> Launch:
+    """Kernel, config and grid for one set of shapes, strides and dtypes."""
+    rows = call.axes(("H",), limit=3, spare_last=True)
+    outer = call.axes(("B", "S"), limit=2, spare_last=True)
+    cols = call.axes(("T",), limit=1)
     columns = cols.total
     width = next_power_of_2(columns)
 
-    def block_time(config: Config) -> float:
-        work = Work(reads=4, writes=0, flops=4, joins=1, held=1.5, held_wide=3)
-        return block_cost(config, call.target, work, call.element_size, rows.total, width)
-
-    block = least(call, BACKWARD_BLOCK_CONFIGS, block_time)
-
-    def loop_time(config: Config) -> float:
-        work = Work(reads=4, writes=0, flops=4.25, joins=1, held=0.975, held_wide=1.95)
-        return loop_cost(config, call.target, work, call.element_size, rows.total, columns)
-
-    loop = least(call, BACKWARD_LOOP_CONFIGS, loop_time)
-
-    def split_time(config: Config) -> float:
-        work = Work(reads=4, writes=0, flops=4.25, joins=2, held=0.975, held_wide=1.95)
-        return split_cost(config, call.target, work, call.element_size, rows.total, columns)
-
-    split = least(call, BACKWARD_LOOP_CONFIGS, split_time)
-
-    if call.takes("split", split < min(block, loop)):
-        config = call.choose(BACKWARD_LOOP_CONFIGS, split_time)
-        splits, chunk = split_row(call.target, rows.total, columns, config["TILE"])
-        vector = max(1, 16 // call.element_size)
-        even = columns > 0 and columns % config["TILE"] == 0
-        return Launch(
-            Step(
-                _scaled_masked_softmax_backward_mask_causal_stage_2_partial,
-                grid=(rows.total * splits,),
-                tensors=("out", "grad_out", "row_sum", "partial_total"),
-                integers=(
-                    rows.total,
-                    *rows.sizes[1:],
-                    cols.total,
-                    call.sizes["T"],
-                    call.sizes["S"],
-                    *rows.strides("out"),
-                    cols.strides("out")[0],
-                    *rows.strides("grad_out"),
-                    cols.strides("grad_out")[0],
-                    *rows.strides("row_sum"),
-                    cols.strides("row_sum")[0],
-                ),
-                constants={
-                    "LANES": config["TILE"] // vector,
-                    "VECTOR": vector,
-                    "EVEN": even,
-                    "SPLITS": splits,
-                    "CHUNK": chunk,
-                },
-                config=config,
-            ),
-            Step(
-                _scaled_masked_softmax_backward_mask_causal_stage_2_finish,
-                grid=(rows.total,),
-                tensors=("partial_total", "grad_mask"),
-                integers=(rows.total, *rows.sizes[1:], cols.total, *rows.strides("grad_mask")),
-                constants={
-                    "SPLITS": splits,
-                    "BLOCK_S": next_power_of_2(splits),
-                    "NEEDS_GRAD_MASK": call.needs("grad_mask"),
-                },
-                config=config,
-            ),
-            workspaces={
-                "partial_total": ((rows.total, splits), call.float),
-            },
+    def sums_time(config: Config) -> float:
+        work = Work(reads=2, writes=1, flops=8, joins=1, held=3, held_wide=3)
+        return sums_cost(
+            config, call.target, work, call.element_size, rows.total, width, outer.total
         )
 
-    if call.takes("block", block <= loop):
-        config = call.choose(BACKWARD_BLOCK_CONFIGS, block_time)
+    sums = least(call, BACKWARD_SUMS_CONFIGS, sums_time)
+
+    if call.takes("sums", fits(sums)):
+        config = call.choose(BACKWARD_SUMS_CONFIGS, sums_time)
         block_m = max(1, min(config["TILE"] // width, next_power_of_2(rows.total)))
+        programs = programs_of(config, call.target, cdiv(rows.total, block_m), outer.total)
         return Launch(
             Step(
-                _scaled_masked_softmax_backward_mask_causal_stage_2_block,
-                grid=(cdiv(rows.total, block_m),),
-                tensors=("out", "grad_out", "row_sum", "grad_mask"),
+                _scaled_masked_softmax_backward_mask_causal_sums,
+                grid=(outer.total * programs,),
+                tensors=("out", "grad_out", "grad_x", "grad_mask_parts"),
                 integers=(
+                    outer.total,
+                    outer.sizes[1],
                     rows.total,
                     *rows.sizes[1:],
                     cols.total,
-                    call.sizes["T"],
                     call.sizes["S"],
+                    *outer.strides("out"),
                     *rows.strides("out"),
                     cols.strides("out")[0],
+                    *outer.strides("grad_out"),
                     *rows.strides("grad_out"),
                     cols.strides("grad_out")[0],
-                    *rows.strides("row_sum"),
-                    cols.strides("row_sum")[0],
-                    *rows.strides("grad_mask"),
+                    *outer.strides("grad_x"),
+                    *rows.strides("grad_x"),
+                    cols.strides("grad_x")[0],
+                    programs,
                 ),
+                params=("scale",),
                 constants={
                     "BLOCK_M": block_m,
                     "BLOCK_N": width,
                     "EVEN_M": rows.total % block_m == 0,
                     "EVEN_N": columns == width,
+                    "STAGES": config["num_stages"],
+                    "NEEDS_GRAD_X": call.needs("grad_x"),
+                    "NEEDS_GRAD_MASK": call.needs("grad_mask"),
+                },
+                config=config,
+            ),
+            Step(
+                _scaled_masked_softmax_backward_mask_causal_join,
+                grid=(outer.total * cdiv(columns, join_tile(config, programs, columns)[1]),),
+                tensors=("grad_mask_parts", "grad_mask"),
+                integers=(
+                    outer.total,
+                    outer.sizes[1],
+                    cols.total,
+                    *outer.strides("grad_mask"),
+                    cols.strides("grad_mask")[0],
+                    programs,
+                ),
+                constants={
+                    "BLOCK_S": join_tile(config, programs, columns)[0],
+                    "BLOCK_N": join_tile(config, programs, columns)[1],
                     "NEEDS_GRAD_MASK": call.needs("grad_mask"),
                 },
                 config=config,
             )
-        )
-
-    config = call.choose(BACKWARD_LOOP_CONFIGS, loop_time)
-    vector = max(1, 16 // call.element_size)
-    even = columns > 0 and columns % config["TILE"] == 0
-    return Launch(
-        Step(
-            _scaled_masked_softmax_backward_mask_causal_stage_2_loop,
-            grid=(rows.total,),
-            tensors=("out", "grad_out", "row_sum", "grad_mask"),
-            integers=(
-                rows.total,
-                *rows.sizes[1:],
-                cols.total,
-                call.sizes["T"],
-                call.sizes["S"],
-                *rows.strides("out"),
-                cols.strides("out")[0],
-                *rows.strides("grad_out"),
-                cols.strides("grad_out")[0],
-                *rows.strides("row_sum"),
-                cols.strides("row_sum")[0],
-                *rows.strides("grad_mask"),
-            ),
-            constants={
-                "LANES": config["TILE"] // vector,
-                "VECTOR": vector,
-                "EVEN": even,
-                "NEEDS_GRAD_MASK": call.needs("grad_mask"),
+            if call.needs("grad_mask")
+            else None,
+            workspaces={
+                "grad_mask_parts": ((outer.total, programs, columns), call.float),
             },
-            config=config,
         )
-    )
 
-
-def _plan_backward_mask_causal(call: Call) -> Launch:
-    """Stage after stage; row_sum in memory between them."""
+    # A row is too wide: stage after stage.
     return in_stages(
         _plan_backward_mask_causal_stage_1(call) if call.needs("grad_x", "row_sum") else None,
         _plan_backward_mask_causal_stage_2(call) if call.needs("grad_mask") else None,
@@ -4700,7 +5228,7 @@ def reference_backward(mask, out, grad_out, scale, causal, *, compute):
     # score = x * scale
     grad_score = out * (grad_out - (grad_out * out).sum(-1)[:, :, :, None])
     grad_x = grad_score * scale
-    return grad_x
+    return grad_x, None
 
 
 def reference_causal(x, mask, scale, causal, *, compute):
@@ -4742,7 +5270,7 @@ def reference_backward_causal(mask, out, grad_out, scale, causal, *, compute):
         visible, out * (grad_out - (grad_out * out).sum(-1)[:, :, :, None]), 0.0
     )
     grad_x = grad_score * scale
-    return grad_x
+    return grad_x, None
 
 
 def reference_mask(x, mask, scale, causal, *, compute):

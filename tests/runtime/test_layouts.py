@@ -132,7 +132,7 @@ def test_outputs_take_the_dense_strides_that_operands_share(runtime, tensors, li
     operands = [runtime.Operand(f"x{at}", ("A", "B", "C")) for at in range(len(tensors))]
     op = SimpleNamespace(
         name="op", inputs=operands, params=(), static_sizes={}, fold=None, preserve_strides=True,
-        outputs=[runtime.Output("y", ("A", "B", "C"), like="x0")],
+        results=[runtime.Output("y", ("A", "B", "C"), like="x0")],
     )  # fmt: skip
     (found,) = runtime.output_layouts(op, tensors, runtime.bind(op, tensors, ()))
     assert found.shape == like.shape
@@ -153,7 +153,7 @@ def test_dtypes_of_outputs(runtime, output, dtypes, expected):
     op = SimpleNamespace(
         name="op", params=(), static_sizes={}, fold=None, preserve_strides=False,
         inputs=[runtime.Operand("a", ("N",)), runtime.Operand("b", ("N",))],
-        outputs=[runtime.Output("y", ("One", "N"), **output)],
+        results=[runtime.Output("y", ("One", "N"), **output)],
     )  # fmt: skip
     tensors = [torch.empty(3, dtype=dtype) for dtype in dtypes]
     (found,) = runtime.output_layouts(op, tensors, runtime.bind(op, tensors, ()))

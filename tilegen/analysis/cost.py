@@ -13,7 +13,7 @@ from math import prod
 import sympy
 
 from tilegen.analysis.statements import VECTOR_BYTES, Access, Pass, Shape, passes
-from tilegen.families.program import Program, Schedule
+from tilegen.families.program import Program, Schedule, Workspace
 from tilegen.ir.graph import Graph, Node, Operand, Output
 from tilegen.ir.types import DType
 from tilegen.targets import Target
@@ -26,11 +26,12 @@ class Cost:
     """One schedule of a program.
 
     Attributes:
-        kind: flat, tiled, block, loop or split.
+        kind: a row of `schedule.kinds`.
         read: bytes that must be read: each element that is touched, once.
         written: bytes of the results.
         again: bytes that later passes read once more: from L2 where rows in flight fit there.
-        workspace: bytes of partial states, written and then read (`splits` programs share a row).
+        workspace: bytes of partial states, written and then read (`splits` programs share a row,
+            `programs` all rows).
         flops: operations on floats, integers and booleans.
         special: of them, those of the special-function unit.
         passes: sweeps over the rows.
@@ -150,9 +151,10 @@ def _footprint(node: Node) -> Footprint:
 
 
 def traffic(graph: Graph) -> tuple[sympy.Expr, sympy.Expr]:
-    """Bytes that must be read, and written."""
+    """Bytes that must be read, and written; what only a backward wants does not count."""
     read = sum((touched(graph, o) * element(o.name, o.dtype) for o in graph.operands), ZERO)
-    return sympy.expand(read), sympy.expand(sum((_stored(graph, o) for o in graph.outputs), ZERO))
+    outputs = [output for output in graph.outputs if output.public or not output.optional]
+    return sympy.expand(read), sympy.expand(sum((_stored(graph, o) for o in outputs), ZERO))
 
 
 def _stored(graph: Graph, output: Output) -> sympy.Expr:
@@ -179,19 +181,25 @@ def cost(program: Program, schedule: Schedule) -> Cost:
             if name in seen and set(program.columns) <= set(operand.dims):
                 again += count(graph, operand.dims) * element(name, operand.dtype)
         seen |= set(loads)
-    states = sum(8 if space.dtype == "int64" else 4 for space in schedule.workspaces)
     return Cost(
         schedule.kind, read, written, sympy.expand(again),
-        2 * states * rows * sympy.Symbol("splits", positive=True, integer=True),
+        sum((_handed(graph, space) for space in schedule.workspaces), ZERO),
         sympy.expand(sum((_work(one.flops, total, rows, lanes) for one in found), ZERO)),
         sympy.expand(sum((_work(one.special, total, rows, lanes) for one in found), ZERO)),
         max(1, sum(one.loops for one in found)),
     )  # fmt: skip
 
 
+def _handed(graph: Graph, space: Workspace) -> sympy.Expr:
+    """Bytes of a workspace, written and then read."""
+    parts = sympy.Symbol(space.parts, positive=True, integer=True)
+    return 2 * (8 if space.dtype == "int64" else 4) * count(graph, space.dims) * parts
+
+
 def least(programs: Sequence[Program]) -> Cost:
     """The cost of an op at least: of each of its stages, that of the simplest schedule."""
-    costs = [cost(program, program.simplest) for program in programs]
+    fused = [program for program in programs if program.stages]
+    costs = [cost(program, program.simplest) for program in fused or programs]
     names = ("read", "written", "again", "workspace", "flops", "special", "passes")
     first, *others = costs
     for one in others:

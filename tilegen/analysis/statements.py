@@ -101,7 +101,12 @@ VECTOR_BYTES = 16
 
 @cache
 def passes(kernel: Kernel, operands: tuple[Operand, ...]) -> tuple[Pass, ...]:
-    """The passes of a kernel, in order; a sweep that was not needed is left out."""
+    """The passes of a kernel, in order; a sweep that was not needed is left out.
+
+    A kernel that adds up partial sums has none: what it costs does not grow with the tensors.
+    """
+    if kernel.template == "row_join":
+        return ()
     reader = _Reader(kernel, {operand.name: operand for operand in operands})
     looping = kernel.template == "row_sweeps"
     found = [reader.read(sweep, looping) for sweep in kernel.sweeps]
@@ -136,8 +141,12 @@ class _Reader:
         self.reductions = 0
         self.accesses: list[Access] = []
         self.looping = looping and bool(sweep.body)
+        carrying = self.kernel.template == "row_sums"
         for state in sweep.accumulators:
-            self.shapes[state.name] = Shape.LANE
+            wide = carrying and state.shape != "(BLOCK_M, 1)"
+            self.shapes[state.name] = (
+                Shape.ELEMENT if wide else Shape.LANE if looping else Shape.ROW
+            )
             self.words[state.name] = (1.0, 0.0)
         carried = {state.name for state in sweep.accumulators}
         for statement in (*sweep.before, *sweep.ahead):
@@ -152,7 +161,10 @@ class _Reader:
             self._statement(statement)
         # A block loaded ahead takes the registers of the one before: compiled, it adds none.
         body = (*sweep.ahead, *sweep.arrived, *sweep.body)
-        if not self.looping:
+        if carrying:  # what is loaded ahead of all rows stays as well
+            carried |= {name for line in sweep.before for name in line.target.split(", ")}
+            sweep = replace(sweep, after=())
+        elif not self.looping:
             body = (*sweep.before, *sweep.body, *sweep.after)
         held = {size: self._pressure(body, carried, size) for size in ELEMENT_SIZES}
         self.looping = False

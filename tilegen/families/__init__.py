@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from tilegen import errors
-from tilegen.families import elementwise, rowwise
+from tilegen.families import elementwise, rowwise, sums
 from tilegen.families.lower import LineOf
 from tilegen.families.partition import Stage
 from tilegen.families.program import Let, Program
@@ -20,6 +20,7 @@ from tilegen.ir.verify import verify
 FAMILIES: dict[str, Callable[[Graph, str, LineOf, str], Program]] = {
     "elementwise": elementwise.plan,
     "rowwise": rowwise.plan,
+    "sums": sums.plan,
 }
 
 
@@ -41,7 +42,7 @@ def check_family(family: str, graph: Graph) -> None:
 def programs(
     stages: Sequence[Stage], suffix: str, line_of: LineOf, part: str = ""
 ) -> tuple[Program, ...]:
-    """The kernels of each stage, in order.
+    """The kernels of each stage, in order; a fused stage comes last, and knows the others.
 
     Args:
         stages: of one variant.
@@ -51,8 +52,12 @@ def programs(
     """
     if len(stages) == 1:
         return (_program(stages[0], suffix, line_of, part),)
-    found = []
+    found: list[Program] = []
     for at, stage in enumerate(stages, 1):
+        if stage.fused:
+            program = _program(stage, suffix, line_of, part)
+            found.append(replace(program, stages=tuple(one.suffix for one in found)))
+            continue
         program = _program(stage, f"{suffix}_stage_{at}", line_of, part)
         tensors = [operand.name for operand in stage.graph.operands]
         tensors += [output.name for output in stage.graph.outputs]

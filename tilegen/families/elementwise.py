@@ -204,6 +204,7 @@ class _Maker:
         tensors = (*(o.name for o in self.graph.arguments), *(o.name for o in self.graph.outputs))
         if kind == "tiled":
             body = [_side_by_side(statement, walked) for statement in body]
+        sweep = Sweep((), (), tuple(body), ())
         grid, constants = LAUNCHES["flat" if kind == "flat" else "tiled"]
         floats = [param.name for param in self.graph.params if param.kind == "float"]
         return Kernel(
@@ -214,10 +215,10 @@ class _Maker:
             layout.integers,
             low.params,
             layout.offsets,
-            (Sweep((), (), tuple(body), ()),),
+            (sweep,),
             grid,
-            (*constants, *needs(self.graph.outputs, tensors).items()),
-            {
+            (*constants, *needs(self.graph.outputs, (sweep,)).items()),
+            facts={
                 "floats": floats,
                 "renamed": low.renamed,
                 "groups": walked if kind == "tiled" else (),

@@ -125,10 +125,16 @@ class Layout:
 
     def block(self, dims: tuple[str, ...]) -> str:
         """A variable in whose shape a value with these dimensions is loaded; empty for scalars."""
-        if self.groups[0].linear == "rows":
+        if self.shaped == "rows":
             return "rows"
         masked = [group for group in self.groups if group.mask and set(group.dims) & set(dims)]
         return masked[-1].variables[-1] if masked else ""
+
+    @property
+    def shaped(self) -> str:
+        """A variable of a tile's rank that every program has; empty in elementwise kernels."""
+        known = ("rows", "outer")
+        return next((g.linear for g in reversed(self.groups) if g.linear in known), "")
 
     def address(
         self, tensor: str, at: list[tuple[str, Node | None, str]], known: Mapping[str, str]

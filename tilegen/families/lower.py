@@ -357,8 +357,8 @@ class Lowering:
         known: Mapping[str, str] | None = None,
     ) -> Statement:
         pointer = self.layout.address(output.name, places, known or {})
-        if not output.dims and self.layout.groups[0].linear == "rows":
-            pointer = f"{pointer} + rows"
+        if not output.dims and self.layout.shaped:
+            pointer = f"{pointer} + {self.layout.shaped}"
         masks = [text for text in (self.layout.mask(output.dims), alone) if text]
         mask = " & ".join(f"({text})" if "=" in text else text for text in masks)
         text = self.printer.text(value)

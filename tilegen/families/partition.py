@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from tilegen.families.names import Names, taken
+from tilegen.families.summed import find
 from tilegen.ir import types
 from tilegen.ir.build import Builder
 from tilegen.ir.graph import Graph, Node, Operand, Output, topological
@@ -26,11 +27,14 @@ class Stage:
         family: whose kernels compute it.
         graph: the part; what it reads of earlier ones are operands, what it leaves outputs.
         internal: the outputs that it leaves for later parts.
+        fused: it is all of the graph, in one pass, for calls that allow it; the other stages are
+            for those that do not.
     """
 
     family: str
     graph: Graph
     internal: tuple[Output, ...]
+    fused: bool = False
 
 
 def partition(graph: Graph) -> tuple[Stage, ...]:
@@ -38,6 +42,15 @@ def partition(graph: Graph) -> tuple[Stage, ...]:
     home = _homes(graph)
     if not home:
         return (Stage("elementwise", graph, ()),)
+    form = find(graph)
+    if form and not form.whole:
+        return (Stage("sums", graph, ()),)
+    stages = _cut(graph, home)
+    return (*stages, Stage("sums", graph, (), fused=True)) if form else stages
+
+
+def _cut(graph: Graph, home: Mapping[Node, Key]) -> tuple[Stage, ...]:
+    """The stages of an op, of one set of reduced dimensions each."""
     last = max(home.values())
     placed = {output.name: _place(output, home) for output in graph.outputs}
     if len(set(home.values())) == 1 and all(placed.values()):
@@ -145,5 +158,6 @@ def _stage(
     operands = tuple(o for o in (*graph.operands, *loaded.values()) if o.name in read)
     results = {output.name for output in graph.outputs}
     internal = tuple(output for output in outputs if output.name not in results)
-    family = "rowwise" if key[1] else "elementwise"
-    return Stage(family, replace(part, operands=operands), internal)
+    part = replace(part, operands=operands)
+    family = "elementwise" if not key[1] else "sums" if find(part) else "rowwise"
+    return Stage(family, part, internal)

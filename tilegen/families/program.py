@@ -77,11 +77,13 @@ class Accumulator:
         name: of the variable.
         start: its value before the loop.
         dtype: its type, as the kernel writes it.
+        shape: as the kernel writes it: by default one for each lane.
     """
 
     name: str
     start: str
     dtype: str
+    shape: str = "(LANES, 1)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,12 +148,14 @@ def needed(output: Output) -> str:
     return f"NEEDS_{output.name.upper()}" if output.optional else ""
 
 
-def needs(outputs: Sequence[Output], tensors: Sequence[str]) -> dict[str, str]:
-    """The constants of a kernel that say which of its outputs a call wants."""
+def needs(outputs: Sequence[Output], sweeps: Sequence[Sweep]) -> dict[str, str]:
+    """The constants of a kernel that say which outputs a call wants, for its statements."""
+    lines = [line for sweep in sweeps for line in (*sweep.body, *sweep.after)]
+    named = {name for line in lines for name in line.when.split(" or ")}
     return {
         needed(output): f'call.needs("{output.name}")'
         for output in outputs
-        if output.optional and output.name in tensors
+        if needed(output) in named - {""}
     }
 
 
@@ -184,6 +188,7 @@ class Kernel:
         sweeps: passes over the row; a kernel without loops has one.
         grid: how many programs run.
         constants: compile-time arguments, and what the plan gives them.
+        serves: results without all of which a call does without the kernel; empty if none does.
         facts: what its template needs besides: axis names, tile symbols.
     """
 
@@ -197,6 +202,7 @@ class Kernel:
     sweeps: tuple[Sweep, ...]
     grid: str
     constants: tuple[tuple[str, str], ...]
+    serves: tuple[str, ...] = ()
     facts: dict[str, object] = field(default_factory=dict)
 
 
@@ -208,11 +214,15 @@ class Workspace:
         name: in the kernels.
         shape: of each axis, an expression over the plan's variables.
         dtype: FLOAT for the kernel's float type, else an attribute of torch.
+        dims: the dimensions of the graph that it has, for its size in closed form.
+        parts: what counts its elements for each place in those.
     """
 
     name: str
     shape: tuple[str, ...]
     dtype: str
+    dims: tuple[str, ...]
+    parts: str
 
 
 def space_name(kind: str, part: str = "") -> str:
@@ -225,7 +235,7 @@ class Schedule:
     """One way to compute a program: kernels launched in order, and when; compared by identity.
 
     Attributes:
-        kind: a row of `schedule.kinds`: flat, tiled, block, loop or split.
+        kind: a row of `schedule.kinds`: flat, tiled, block, loop, split, sums or columns.
         space: the table that its config is chosen from, by `space_name`.
         time: the cost function of its configs, and what it takes of the call.
         kernels: launched in order.
@@ -270,6 +280,8 @@ class Program:
         compared: whether the predicates compare the times of all schedules.
         refusal: a predicate and a message: calls that no schedule can take.
         notes: what `explain` says about the choices made.
+        stages: suffixes of the programs that together compute the same, for calls that no schedule
+            takes; empty if one always does.
     """
 
     graph: Graph
@@ -281,6 +293,7 @@ class Program:
     compared: bool = False
     refusal: tuple[str, str] | None = None
     notes: tuple[str, ...] = ()
+    stages: tuple[str, ...] = ()
 
     @property
     def by_kind(self) -> dict[str, Schedule]:

@@ -235,7 +235,7 @@ class _Maker:
         return Kernel(
             f"{self.name}_{kind}", f"row_{'block' if kind == 'block' else 'sweeps'}", doc, tensors,
             low.layout.integers, low.params, low.layout.offsets, passes, grid,
-            tuple({**constants, **needs(self.graph.outputs, tensors)}.items()), facts,
+            tuple({**constants, **needs(self.graph.outputs, passes)}.items()), facts=facts,
         )  # fmt: skip
 
     def tensors(self, *, inputs: bool = True, outputs: bool = True) -> tuple[str, ...]:
@@ -312,7 +312,9 @@ class _Maker:
             f"rows.total{' * splits' if wide else ''}", joins, split=wide, joins=states
         )  # fmt: skip
         workspaces = tuple(
-            Workspace(name, ("rows.total", "splits"), state.dtype.removeprefix("tl."))
+            Workspace(
+                name, ("rows.total", "splits"), state.dtype.removeprefix("tl."), self.rows, "splits"
+            )
             for name, state in zip(partials, states, strict=True)
         )
         chosen = 'split_row(call.target, rows.total, columns, config["TILE"])'

@@ -46,6 +46,13 @@ class RenderedPart:
         """`internal` as the module declares it."""
         return [_output(output, self._served(output.name)) for output in self.internal]
 
+    def returned(self, names: Sequence[str]) -> str:
+        """What its reference returns: these results, None for those that other variants have."""
+        own = {
+            o.name: text for o, text in zip(self.graph.outputs, self.reference.results, strict=True)
+        }
+        return ", ".join(own.get(name, "None") for name in names)
+
     def _served(self, name: str) -> tuple[str, ...]:
         """The results that are made of what a stage hands on, where a call may do without some."""
         if not any(output.optional for output in self.graph.outputs):
@@ -66,15 +73,16 @@ class RenderedPart:
     def _results(self) -> set[str]:
         return {output.name for output in self.graph.outputs}
 
-    def condition(self, program: Program) -> str:
-        """When a stage runs; empty if every call needs it."""
-        outputs = program.graph.outputs
-        if not all(output.optional or output.name not in self._results for output in outputs):
-            return ""
-        optional = {output.name for output in self.graph.outputs if output.optional}
-        if not optional:
-            return ""
-        return f"call.needs({', '.join(repr(output.name) for output in outputs)})"
+    def optional(self, program: Program) -> tuple[str, ...]:
+        """The results of a stage if a call may do without all of them; else nothing."""
+        names = tuple(output.name for output in program.graph.outputs)
+        always = {o.name for o in self.graph.outputs if not o.optional}
+        some = any(output.optional for output in self.graph.outputs)
+        return names if some and not always & set(names) and not self._serves(names, always) else ()
+
+    def _serves(self, names: Sequence[str], always: set[str]) -> bool:
+        """Whether a result that every call wants is made of one of these."""
+        return any(not always.isdisjoint(self._served(name)) for name in names)
 
 
 @dataclass(frozen=True)
@@ -138,7 +146,8 @@ def module_context(
         "operands": [_operand(operand) for operand in traced.operands],
         "params": [_param(param) for param in traced.params],
         "outputs": [_output(output) for output in _public(first)],
-        "saved": _saved(variants),
+        "saved": list(_saved(variants).values()),
+        "result_names": [*(output.name for output in public), *_saved(variants)],
         "backward": _backward(traced, variants),
         "fold": next((dim.name for dim in first.dims.values() if dim.fold), None),
         "static_sizes": {d.name: d.size for d in first.dims.values() if d.size is not None},
@@ -162,10 +171,9 @@ def _public(graph: Graph) -> tuple[Output, ...]:
     return tuple(output for output in graph.outputs if output.public)
 
 
-def _saved(variants: Sequence[RenderedVariant]) -> list[str]:
-    """The statistics that some variant saves."""
-    found = {o.name: _output(o) for v in variants for o in v.graph.outputs if not o.public}
-    return list(found.values())
+def _saved(variants: Sequence[RenderedVariant]) -> dict[str, str]:
+    """The statistics that some variant saves, as the module declares them."""
+    return {o.name: _output(o) for v in variants for o in v.graph.outputs if not o.public}
 
 
 def _backward(traced: TracedSpec, variants: Sequence[RenderedVariant]) -> dict[str, Any] | None:
@@ -194,6 +202,7 @@ def _backward(traced: TracedSpec, variants: Sequence[RenderedVariant]) -> dict[s
         "alike": tuple(name for name in alike if name in operands),
         "operands": declared,
         "outputs": list(outputs.values()),
+        "result_names": list(outputs),
         "variants": parts,
         "signature": ", ".join(
             [*(o.name for o in ordered), *(p.name for p in traced.params), "*", "compute"]

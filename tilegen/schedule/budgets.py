@@ -97,7 +97,9 @@ def word_of(size: int) -> int:
     return 8 if size == 8 else 4
 
 
-def shared_bytes(demand: Demand, target: Target, size: int, tile: int, warps: int) -> int:
+def shared_bytes(
+    demand: Demand, target: Target, size: int, tile: int, warps: int, stages: int = 0
+) -> int:
     """Shared memory of a config, by the formulas above, at least the join of one row.
 
     The compiler needs no more (tests compare), and less where a row lies in one warp.
@@ -105,6 +107,10 @@ def shared_bytes(demand: Demand, target: Target, size: int, tile: int, warps: in
     word, use = word_of(size), demand.kind.shared
     if not use:
         return 0
+    if use == "stages":
+        # A buffer for each tile in flight; what joins threads comes on top.
+        buffers = stages if stages > 1 else 0
+        return word * warps + int(buffers * tile * size * demand.work.reads)
     if use == "crossed":
         return word * tile  # what a tensor contiguous along the other axis goes through
     if use == "join":

@@ -9,7 +9,15 @@ from dataclasses import dataclass
 from typing import Final
 
 from tilegen.schedule.config import Config
-from tilegen.schedule.predict import Work, block_cost, flat_cost, loop_cost, split_cost
+from tilegen.schedule.predict import (
+    Work,
+    block_cost,
+    columns_cost,
+    flat_cost,
+    loop_cost,
+    split_cost,
+    sums_cost,
+)
 from tilegen.targets import Target
 
 Cost = Callable[[Config, Target, Work, int, int, int], float]
@@ -33,6 +41,9 @@ class Kind:
         whole: rows are whole in registers, padded to a power of two along each dimension.
         rows: whether shapes are of rows and columns, not of elements.
         sole: an op without another kind refuses rows that no config holds.
+        programs: on an SM, and all of them at once: what the search tries; empty if each program
+            does its part and goes.
+        stages: of loads in flight, which lie in shared memory; empty for no loop to pipeline.
     """
 
     name: str
@@ -47,6 +58,8 @@ class Kind:
     whole: bool = False
     rows: bool = True
     sole: bool = False
+    programs: tuple[int, ...] = ()
+    stages: tuple[int, ...] = ()
 
 
 def powers(first: int, last: int) -> tuple[int, ...]:
@@ -95,6 +108,20 @@ KINDS: Final[dict[str, Kind]] = {
             "lanes", MOST_ELEMENTS,
         ),
         Kind("split", "partial", split_cost),
+        Kind(
+            "sums", "sums", sums_cost,
+            "Whole rows in registers, TILE elements at a time, in PROGRAMS programs an SM",
+            powers(2, 5), powers(11, 15),
+            ((2**19, 128), (32768, 1024), (4096, 4096), (16384, 8192), (8192, 16384)),
+            "stages", MOST_ELEMENTS, whole=True, programs=(1, 2, 4), stages=(1, 2, 3),
+        ),
+        Kind(
+            "columns", "columns", columns_cost,
+            "Tiles of TILE elements over rows and columns, in PROGRAMS programs an SM",
+            powers(2, 4), powers(11, 13),
+            ((2**19, 128), (32768, 1024), (4096, 4096), (16384, 8192), (8192, 32768)),
+            "stages", MOST_ELEMENTS, programs=(1, 2, 4), stages=(1, 2, 3),
+        ),
     )
 }  # fmt: skip
 """In the order in which a module prints their tables."""

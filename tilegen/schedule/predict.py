@@ -57,6 +57,12 @@ BLOCK_MARGIN, WIDE = 1.05, 8192
 SPILLED: Final = 1e3
 #: Programs for each SM that splitting rows aims at.
 SPLIT_PROGRAMS: Final = 4
+#: Bytes of a row that a tile of rows by columns takes at most: one 16-byte access for each lane of two
+#: warps. What all rows share, such as a bias, is then loaded once for several (bias_gelu: 0.89 to 0.98
+#: of copy).
+TILE_BYTES: Final = 1024
+#: Columns of partial sums that a program adds up, and how many of them a thread holds.
+JOIN_COLUMNS, JOIN_ELEMENTS = 32, 32
 #: How sharply the rate bends where the bytes in flight just suffice (softmax of 4096x32000 in one
 #: program an SM: 0.77 of copy; of 16384x8192 in four: 0.94).
 BEND: Final = 4
@@ -113,7 +119,7 @@ def programs_resident(target: Target, threads: int, registers: float, shared: in
 
 def run_time(
     target: Target, programs: int, resident: int, warps: int, steps: int, moved: float,
-    flops: float, special: float, joins: int, ahead: int = 0,
+    flops: float, special: float, joins: int, ahead: float = 0,
 ) -> float:  # fmt: skip
     """Seconds for ``programs``, each of which moves ``moved`` bytes in ``steps`` alike.
 
@@ -242,3 +248,85 @@ def split_row(target: Target, rows: int, columns: int, tile: int) -> tuple[int, 
     wanted = max(1, SPLIT_PROGRAMS * target.multiprocessors // next_power_of_2(rows))
     chunk = tile * max(1, cdiv(next_power_of_2(columns), wanted * tile))
     return cdiv(columns, chunk), chunk
+
+
+def sums_cost(
+    config: Config, target: Target, work: Work, size: int, rows: int, width: int, places: int = 1
+) -> float:
+    """Predicted seconds of carrying sums over rows of ``width`` columns, held whole in registers.
+
+    The sums are of ``rows`` rows at each of ``places``; infinity if the rows do not fit.
+    """
+    if width > config["TILE"]:
+        return math.inf
+    rows = next_power_of_2(rows)
+    tall = min(config["TILE"] // width, rows)
+    return _carrying(config, target, work, size, (tall, width), rows, width, places)
+
+
+def columns_cost(
+    config: Config, target: Target, work: Work, size: int, rows: int, columns: int, places: int = 1
+) -> float:
+    """Predicted seconds of carrying sums over rows in blocks of columns."""
+    rows, columns = next_power_of_2(rows), next_power_of_2(columns)
+    tile = tile_shape(False, rows, columns, config["TILE"], size)
+    return _carrying(config, target, work, size, tile, rows, columns, places)
+
+
+def _carrying(
+    config: Config, target: Target, work: Work, size: int, tile: tuple[int, int], rows: int,
+    columns: int, places: int,
+) -> float:  # fmt: skip
+    """Seconds of programs that go over tiles of rows, and of the kernel that adds up their sums.
+
+    With s stages, s tiles of a program are in flight. Partial sums are read from L2.
+    """
+    tall, wide = tile
+    steps, blocks = cdiv(rows, tall), places * cdiv(columns, wide)
+    sharing = programs_of(config, target, steps, blocks)
+    steps, warps, elements = cdiv(steps, sharing), config["num_warps"], tall * wide
+    shared = config["num_stages"] * elements * size * work.reads if config["num_stages"] > 1 else 0
+    threads = warps * target.warp_size
+    needed = config.get("registers", registers_needed(work, max(1.0, elements / threads), size))
+    walk = run_time(
+        target, sharing * blocks, programs_resident(target, threads, needed, int(shared)), warps, steps,
+        steps * elements * size * (work.reads + work.writes),
+        steps * elements * (work.flops + OVERHEAD * (work.reads + work.writes)),
+        steps * elements * work.special, steps * work.joins, (config["num_stages"] - 1) / AHEAD,
+    )  # fmt: skip
+    height, _ = join_tile(config, sharing, columns)
+    partial = 8.0 * sharing * blocks * wide / (L2_RATE * target.bandwidth)
+    return walk + LAUNCH + LATENCY * (1 + cdiv(sharing, height)) + partial
+
+
+def programs_of(config: Config, target: Target, tiles: int, apart: int) -> int:
+    """Return how many programs share tiles of rows that there are ``apart`` times.
+
+    All run at once: PROGRAMS on each SM.
+    """
+    return max(1, min(tiles, config["PROGRAMS"] * target.multiprocessors // max(1, apart)))
+
+
+def join_tile(config: Config, parts: int, columns: int) -> tuple[int, int]:
+    """Return how many of ``parts`` partial sums a program takes at once, of how many columns."""
+    wide = min(JOIN_COLUMNS, next_power_of_2(columns))
+    most = 32 * JOIN_ELEMENTS * config["num_warps"] // wide
+    return min(most, next_power_of_2(parts)), wide
+
+
+def fits(seconds: float) -> bool:
+    """Return whether a config holds a row without spilling: what its predicted time tells."""
+    return seconds < SPILLED
+
+
+def tile_shape(
+    crossed: bool, height: int, length: int, elements: int, size: int
+) -> tuple[int, int]:
+    """Return the sizes of a tile of about ``elements`` of ``size`` bytes over two axes.
+
+    Where a tensor is contiguous along the first of the two (``crossed``), tiles are square, so
+    that its accesses too cover whole cache lines.
+    """
+    widest = math.isqrt(elements) if crossed else min(elements, TILE_BYTES // size)
+    block_1 = min(next_power_of_2(length), next_power_of_2(max(1, widest)))
+    return min(next_power_of_2(height), max(1, elements // block_1)), block_1

@@ -14,7 +14,7 @@ from tilegen.analysis.statements import VECTOR_BYTES
 from tilegen.schedule.budgets import limits, registers, shared_bytes
 from tilegen.schedule.config import Config
 from tilegen.schedule.demand import Demand
-from tilegen.schedule.predict import MOST_REGISTERS, Work
+from tilegen.schedule.predict import MOST_REGISTERS, Work, programs_resident
 from tilegen.targets import Target
 
 #: Configs of one kernel kind, architecture class and element size that stand in a module.
@@ -75,17 +75,21 @@ def considered(demand: Demand, key: Key) -> tuple[Verdict, ...]:
     Where wider rows have no other schedule, those that spill least are let through for them.
     """
     work = demand.work
-    budgeted = Work(0, 0, 0, held=work.held, held_wide=work.held_wide)
+    reads = work.reads if demand.kind.stages else 0
+    budgeted = Work(reads, 0, 0, held=work.held, held_wide=work.held_wide)
     return _considered(replace(demand, table="", work=budgeted), key)
 
 
 @cache
 def _considered(demand: Demand, key: Key) -> tuple[Verdict, ...]:
     """The same; all ops that ask the same of the budgets share it."""
+    kind = demand.kind
     found = [
-        _judged(demand, key, tile, warps)
-        for warps in demand.kind.warps
-        for tile in demand.kind.tiles
+        _judged(demand, key, tile, warps, programs, stages)
+        for warps in kind.warps
+        for tile in kind.tiles
+        for programs in kind.programs or (0,)
+        for stages in kind.stages or (0,)
     ]
     if demand.only:
         saved = _last_resort(found, demand.kind.tiles, key.target)
@@ -99,15 +103,19 @@ def by_values(demand: Demand, key: Key) -> dict[Values, Verdict]:
     return {verdict.values: verdict for verdict in considered(demand, key)}
 
 
-def _judged(demand: Demand, key: Key, tile: int, warps: int) -> Verdict:
-    """A config, with the reason if it does not fit."""
-    values: Values = (("TILE", tile), ("num_warps", warps))
-    shared = shared_bytes(demand, key.target, key.size, tile, warps)
+def _judged(demand: Demand, key: Key, tile: int, warps: int, programs: int, stages: int) -> Verdict:
+    """A config, with the reason if it does not fit; no programs or stages are no part of it."""
+    given = {"TILE": tile, "PROGRAMS": programs, "num_warps": warps, "num_stages": stages}
+    values: Values = tuple((name, value) for name, value in given.items() if value)
+    shared = shared_bytes(demand, key.target, key.size, tile, warps, stages)
     needed = registers(demand, key.target, key.size, tile, warps)
-    return Verdict(
-        values, shared, needed,
-        reason=_refusal(demand, key, tile, warps, shared, needed),
-    )  # fmt: skip
+    reason = _refusal(demand, key, tile, warps, shared, needed)
+    if programs and not reason:
+        threads = warps * key.target.warp_size
+        most = programs_resident(key.target, threads, needed, shared)
+        if programs > most:
+            reason = f"programs: {programs} an SM of at most {most} at once"
+    return Verdict(values, shared, needed, reason=reason)
 
 
 def _refusal(demand: Demand, key: Key, tile: int, warps: int, shared: int, needed: int) -> str:
@@ -126,7 +134,7 @@ def _refusal(demand: Demand, key: Key, tile: int, warps: int, shared: int, neede
             f"registers: {needed} a thread of at most {most.most_registers} "
             f"(a tile of at most {most.registers:.0f} elements)"
         )
-    if tile > most.shared:
+    if tile > most.shared or shared > target.shared_per_program:
         return f"shared memory: {shared} B of at most {target.shared_per_program}"
     return ""
 

@@ -62,10 +62,17 @@ def entries(
     """
     for element_size in sizes:
         found: dict[str, dict[str, Entry]] = {}
-        for key in module.OP.variants:
-            for entry in _of_variant(module, runtime, target, element_size, key):
-                found.setdefault(entry.name, {}).setdefault(point_of(entry), entry)
+        for op in ops(module):
+            for key in op.variants:
+                for entry in _of_variant(op, runtime, target, element_size, key):
+                    found.setdefault(entry.name, {}).setdefault(point_of(entry), entry)
         yield from (tuple(points.values()) for points in found.values())
+
+
+def ops(module: Any) -> tuple[Any, ...]:
+    """Return the op of a module, and its backward if that has kernels of its own."""
+    backward = getattr(module, "BACKWARD", None)
+    return (module.OP,) if backward is None else (module.OP, backward)
 
 
 def point_of(entry: Entry) -> str:
@@ -87,13 +94,13 @@ def _is_wide(value: Any) -> bool:
 
 
 def _of_variant(
-    module: Any, runtime: Any, target: Any, element_size: int, key: tuple[Any, ...]
+    op: Any, runtime: Any, target: Any, element_size: int, key: tuple[Any, ...]
 ) -> Iterator[Entry]:
     for schedule, ending in SCHEDULES.items():
-        given = _arguments(module, element_size, key, "block", 16)
+        given = _arguments(op, element_size, key, "block", 16)
         choices = runtime.Choices(schedule=schedule)
         try:
-            launch = _plan(module, runtime, given, target).launch(choices)
+            launch = _plan(op, runtime, given, target).launch(choices)
         except runtime.NoConfig:
             continue  # the compiler took them all out
         if not any(step.kernel.__name__.endswith(f"_{ending}") for step in launch.steps):
@@ -102,14 +109,14 @@ def _of_variant(
             for config in space:
                 chosen = (*choices.chosen[:at], config, *choices.chosen[at + 1 :])
                 width = config.values.get("TILE", 4096)
-                calls = [_arguments(module, element_size, key, schedule, width)]
+                calls = [_arguments(op, element_size, key, schedule, width)]
                 if schedule == "block" and width > NARROW_ROW:
-                    calls.append(_arguments(module, element_size, key, schedule, NARROW_ROW))
+                    calls.append(_arguments(op, element_size, key, schedule, NARROW_ROW))
                 if schedule == "tiled":
                     calls.append(_crossed(calls[0]))
                 for call in calls:
                     forced = runtime.Choices(chosen, schedule=schedule)
-                    yield from _of_call(module, runtime, call, target, forced, element_size)
+                    yield from _of_call(op, runtime, call, target, forced, element_size)
 
 
 def _crossed(given: planning.Arguments) -> planning.Arguments:
@@ -123,14 +130,14 @@ def _crossed(given: planning.Arguments) -> planning.Arguments:
 
 
 def _of_call(
-    module: Any,
+    op: Any,
     runtime: Any,
     given: planning.Arguments,
     target: Any,
     choices: Any,
     element_size: int,
 ) -> Iterator[Entry]:
-    plan = _plan(module, runtime, given, target)
+    plan = _plan(op, runtime, given, target)
     call = plan.prepare(choices)
     meta = torch.device("meta")
     made = [
@@ -147,23 +154,25 @@ def _of_call(
         yield Entry(name, kernel, arguments, dtypes)
 
 
-def _plan(module: Any, runtime: Any, given: planning.Arguments, target: Any) -> Any:
+def _plan(op: Any, runtime: Any, given: planning.Arguments, target: Any) -> Any:
     with mock.patch.object(runtime, "target_of", return_value=target):
-        return planning.make_plan(module, runtime, given, target=target)
+        # All that may be wanted is compiled.
+        return planning.make_plan(
+            op, runtime, given, target=target, wanted=[True] * len(op.results)
+        )
 
 
 # ---- representative calls -----------------------------------------------------------------------
 
 
 def _arguments(
-    module: Any,
+    op: Any,
     element_size: int,
     key: tuple[Any, ...],
     schedule: str,
     width: int,
 ) -> planning.Arguments:
     """Return arguments without memory; rows have ``width`` columns where a block holds them."""
-    op = module.OP
     chosen = dict(zip(op.specialize, key, strict=True))
     rows, columns = _dims(op)
     wide = schedule in ("loop", "split")
@@ -191,6 +200,9 @@ def _dims(op: Any) -> tuple[tuple[str, ...], tuple[str, ...]]:
             asked.append(dims)
             return mock.MagicMock(sizes=(2,) * limit, total=2)
 
+        def needs(self, *_: str) -> bool:
+            return True
+
         def among(self, *_: str) -> "Questions":
             return self
 
@@ -212,7 +224,7 @@ def _sizes(
         few: whether there are only a few rows.
     """
     sizes = dict(op.static_sizes)
-    dims = {d for o in (*op.inputs, *op.outputs) for entry in o.dims for d in _names(entry)}
+    dims = {d for o in (*op.inputs, *op.results) for entry in o.dims for d in _names(entry)}
     lanes = list(columns) or [rows[-1]]
     for dim in lanes[:-1]:
         sizes.setdefault(dim, outer)

@@ -36,18 +36,18 @@ def arguments(
 
 
 def make_plan(
-    module: Any,
+    op: Any,
     runtime: Any,
     given: Arguments,
     out: Sequence[torch.Tensor] | None = None,
     target: Any = None,
+    wanted: Sequence[bool] | None = None,
 ) -> Any:
     """Return the runtime's plan of a call, for the GPU of its tensors or for ``target``."""
-    op = module.OP
     binding = runtime.bind(op, given.tensors, given.params)
     layouts = runtime.output_layouts(op, given.tensors, binding)
     variant = op.variants[op.variant_key(given.tensors, given.params)]
-    plan = runtime.Plan(op, variant, binding, given.tensors, layouts, out)
+    plan = runtime.Plan(op, variant, binding, given.tensors, layouts, out, wanted)
     if target is not None:
         plan.target = target
     return plan
@@ -93,7 +93,7 @@ def eager_reference(module: Any, runtime: Any, given: Arguments) -> Callable[...
             (result if result.dtype == to.dtype else runtime.convert(result, to.dtype)).reshape(
                 to.shape
             )
-            for result, to in zip(results, layouts, strict=True)
+            for result, to in zip(results[: len(op.outputs)], layouts, strict=False)
         )
         return rounded if len(rounded) > 1 else rounded[0]
 
@@ -107,13 +107,13 @@ def hand_written(module: Any, runtime: Any, given: Arguments) -> Call:
     this is the fastest such launcher.
     """
     op = module.OP
-    plan = make_plan(module, runtime, given)
+    plan = make_plan(op, runtime, given)
     launch = plan.launch(runtime.Choices())
     device = plan.device
     spaces = [(tuple(shape), dtype) for shape, dtype in launch.workspaces.values()]
     types = {"INT": runtime.tl.int32, "FLOAT": runtime.tl.float32}
-    kernels = [runtime.Kernel(*_places(op, plan, launch, step), types) for step in launch.steps]
-    outputs = [(layout.shape, layout.dtype) for layout in plan.layouts]
+    kernels = [plan.kernel(step, launch, types) for step in launch.steps]
+    outputs = [(layout.shape, layout.dtype) for layout in plan.layouts[: len(op.outputs)]]
     first, *rest = [
         (k.jit[k.grid], k.tensors, k.integers, k.scalars(given.params), k) for k in kernels
     ]
@@ -127,12 +127,3 @@ def hand_written(module: Any, runtime: Any, given: Arguments) -> Call:
         return made[: len(outputs)] if len(outputs) > 1 else made[0]
 
     return call
-
-
-def _places(op: Any, plan: Any, launch: Any, step: Any) -> tuple[Any, list[int | None], list[int]]:
-    """Return a step with the positions of its tensors and params, as the runtime counts them."""
-    names = [o.name for o in op.inputs] + [o.name for o in op.outputs] + [*launch.workspaces]
-    absent = {operand.name for operand in op.inputs} - set(plan.inputs)
-    tensors = [None if name in absent else names.index(name) for name in step.tensors]
-    params = [param.name for param in op.params]
-    return step, tensors, [params.index(name) for name in step.params]

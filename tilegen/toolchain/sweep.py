@@ -107,11 +107,11 @@ def _trials(module: Any, runtime: Any, given: planning.Arguments, extra: str) ->
     seen: set[str] = set()
     for schedule in _schedules(module, given):
         choices = runtime.Choices(schedule=schedule)
-        planning.make_plan(module, runtime, given).launch(choices)
+        planning.make_plan(module.OP, runtime, given).launch(choices)
         for at, space in enumerate(choices.spaces):
             for config in (*space, *_extra_configs(runtime, space[0], extra)):
                 chosen = (*choices.chosen[:at], config, *choices.chosen[at + 1 :])
-                plan = planning.make_plan(module, runtime, given)
+                plan = planning.make_plan(module.OP, runtime, given)
                 call = plan.prepare(runtime.Choices(chosen, schedule=schedule))
                 key = repr([(k.jit.__name__, k.grid, k.constants, k.options) for k in call.kernels])
                 if key in seen:
