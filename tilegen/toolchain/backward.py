@@ -100,7 +100,7 @@ def draw_backward(subject: Backward, variant: Variant, how: Draw, device: torch.
     for name, view, buffer in [*_kept(subject, variant, given), *_alike(subject, known)]:
         known[name] = view
         buffers.append(buffer.view(torch.uint8))
-    asked = how.wanted or subject.results
+    asked = how.wanted or subject.present(variant)
     return Inputs(
         tuple(known[o.name] for o in subject.op.inputs), source.params, tuple(buffers),
         tuple(buffer.clone() for buffer in buffers),
@@ -158,7 +158,8 @@ def gradient_evaluator(subject: Backward, variant: Variant) -> Evaluate:
     def run(inputs: Inputs, compute: torch.dtype | None) -> tuple[torch.Tensor, ...]:
         found = gradients(forward, variant, inputs, compute)
         by_result = {held[name]: value for name, value in found.items() if name in held}
-        return tuple(by_result[name] for name in subject.results)
+        nothing = torch.empty(0, dtype=torch.float64)
+        return tuple(by_result.get(name, nothing) for name in subject.results)
 
     return run
 
@@ -284,7 +285,10 @@ def rounding_of_kept(
         evaluate(subject, function, one, torch.float64)
         for one in (inputs, replace(inputs, tensors=tensors))
     )
-    return tuple(compare.largest_error(*both) for both in zip(*pair, strict=True))
+    return tuple(
+        0.0 if one is None else compare.largest_error(one, other)
+        for one, other in zip(*pair, strict=True)
+    )
 
 
 # ---- the whole way ------------------------------------------------------------------------------

@@ -8,6 +8,7 @@ from typing import Any
 
 import torch
 
+from tilegen.schedule.kinds import KINDS
 from tilegen.spec.trace import Variant
 from tilegen.toolchain.inputs import FLOATS, LAYOUTS, VALUES, Draw, Inputs, draw
 from tilegen.toolchain.shapes import Shape, around, shape, shapes, subsets
@@ -87,14 +88,15 @@ def launchings(
     for schedule, spaces in schedules(subject, inputs).items():
         if configs == "small":
             tile = _small_tile(subject, inputs, schedule, turn)
-            small = tuple(shrunk(subject, space[0], tile) for space in spaces)
+            small = tuple(shrunk(subject, space[0], tile, turn % 2 == 0) for space in spaces)
             found.append(Launching(schedule, small))
             continue
         fitting = [[c for c in space if fits(schedule, c, inputs, subject)] for space in spaces]
-        if all(fitting):
-            most = max(map(len, fitting)) if configs == "all" else 1
+        if any(fitting):
+            taken = [some or space for some, space in zip(fitting, spaces, strict=True)]
+            most = max(map(len, taken)) if configs == "all" else 1
             # Stages go through their spaces side by side.
-            sets = (tuple(space[at % len(space)] for space in fitting) for at in range(most))
+            sets = (tuple(space[at % len(space)] for space in taken) for at in range(most))
             found += [Launching(schedule, chosen) for chosen in sets]
     return found
 
@@ -105,7 +107,7 @@ def _small_tile(subject: Subject, inputs: Inputs, schedule: str, turn: int) -> i
     A block holds one row or four, so that it is full or not; a row splits in two or three, and
     an elementwise op takes some ten programs.
     """
-    if schedule == "block":
+    if KINDS[schedule].whole:
         return _width(subject, inputs) * (4, 1)[turn % 2]
     least = max(SMALL_TILES[turn % 2], 2 * 16 // element_size(inputs))
     binding = subject.runtime.bind(subject.op, inputs.tensors, inputs.params)
@@ -129,15 +131,22 @@ def element_size(inputs: Inputs) -> int:
     return max(sizes, default=1)
 
 
-def shrunk(subject: Subject, config: Any, tile: int) -> Any:
-    """A config with a small tile in place of its own."""
+def shrunk(subject: Subject, config: Any, tile: int, alone: bool) -> Any:
+    """A config with a small tile in place of its own.
+
+    A program that is `alone` goes over all tiles where others would share them: a few rows would
+    give each a tile at most.
+    """
     symbol = next(name for name in ("BLOCK", "TILE") if name in config.values)
-    return subject.runtime.Config(**{**config.values, symbol: tile})
+    values = {**config.values, symbol: tile}
+    if alone and "PROGRAMS" in values:
+        values["PROGRAMS"] = 0
+    return subject.runtime.Config(**values)
 
 
 def fits(schedule: str, config: Any, inputs: Inputs, subject: Subject) -> bool:
-    """Whether a plan could choose the config: a block kernel holds at least one row."""
-    if schedule != "block" or "TILE" not in config.values:
+    """Whether a plan could choose the config: one that holds rows whole holds at least one."""
+    if not KINDS[schedule].whole or "TILE" not in config.values:
         return True
     return bool(config["TILE"] >= _width(subject, inputs))
 
@@ -287,7 +296,7 @@ class Matrix:
         """Each gradient of a backward without the others, the schedules taking turns."""
         if not isinstance(self.subject, Backward):
             return
-        for at, wanted in enumerate(subsets(self.subject.results, self.chance.randrange(9))[1:]):
+        for at, wanted in enumerate(_parts(self.subject, self.variant, self.chance)):
             item = shape(self.subject, 45, self.chance, self._rows)
             how = Draw(item, torch.float32, layout=f"mixed {at}", seed=at, wanted=wanted)
             inputs = draw(self.subject, self.variant, how, self.device)
@@ -300,6 +309,11 @@ class Matrix:
         if small and self._interpreted and how.values == "special":
             return replace(how, values="normal")
         return how
+
+
+def _parts(backward: Backward, variant: Variant, chance: random.Random) -> list[tuple[str, ...]]:
+    """The subsets of results that lack one: all are asked for everywhere else."""
+    return subsets(backward.present(variant), chance.randrange(9))[1:]
 
 
 def _in_turn(found: list[Launching], at: int) -> Launching:

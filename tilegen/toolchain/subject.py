@@ -107,6 +107,11 @@ class Backward(Subject):
         """The op whose gradient this is; shapes and inputs are drawn for it."""
         return Subject(self.traced, self.module)
 
+    def present(self, variant: Variant) -> tuple[str, ...]:
+        """The results that a variant has: no gradient of an optional input that is not there."""
+        held = set(self.forward.op.variants[variant.key].gradients.values())
+        return tuple(name for name in self.results if name in held)
+
     def kinds(self, variant: Variant) -> tuple[str, ...]:
         """Gradients are floats, whatever rounds in the forward."""
         return ("float",) * len(self.op.results)
