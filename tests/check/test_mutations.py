@@ -87,7 +87,7 @@ MUTATIONS = (
     gradient("the weight's gradient is not scaled", "layernorm", r"\(value_2 \* rstd\)", "value_2", "sums"),
     gradient("a term of the product rule is dropped", "swiglu",
              r" \+ value \* gate \* \(value_2 \* \(1\.0 - value_2\)\)", "", "flat"),
-    gradient("what is not wanted is written", "swiglu", r"if NEEDS_GRAD_UP:", "if True:"),
+    gradient("what is not wanted is written", "swiglu", r"if NEEDS_GRAD_UP:", "if True:", "flat"),
     gradient("z_loss counts once", "cross_entropy", r" \+ value \* lse \* z_loss", ""),
     gradient("an upstream gradient is dropped", "cross_entropy", r"= grad_lse \+", "= 0.0 +"),
     gradient("the slope of the softcap is dropped", "cross_entropy", r" \* \(1\.0 - value_2 \* value_2\)",

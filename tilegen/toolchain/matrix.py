@@ -210,11 +210,18 @@ class Matrix:
         variants = self.subject.traced.variants
         if self._economic:
             return slice(variants.index(self.variant), None, len(variants))
-        if self._brief:
-            return slice(start % 3, None, 3)
-        # Every launch of a backward is one of several kernels: half of them take as long.
-        halved = isinstance(self.subject, Backward) and not self.full
-        return slice(start % 2, None, 2) if halved else slice(None)
+        return slice(start % 3, None, 3) if self._brief else slice(None)
+
+    @property
+    def _pace(self) -> int:
+        """Every how many edges one is taken: of a backward a launch is several kernels."""
+        return 2 if isinstance(self.subject, Backward) and not self.full else 1
+
+    def _edge_share(self, start: int) -> slice:
+        """Which of the edges this variant takes."""
+        share = self._share(start)
+        first = share.start or start % self._pace
+        return slice(first, None, self._pace * (share.step or 1))
 
     @property
     def _rows(self) -> int:
@@ -233,7 +240,8 @@ class Matrix:
             tiles = tiles[:: max(1, len(tiles) - 1)]
         made = list(shapes(self.subject, around(tiles), self.chance, self._rows))
         start = self.chance.randrange(1000)
-        cases = [(item, types[at % len(types)]) for at, item in enumerate(made)][self._share(start)]
+        taken = [(item, types[at // self._pace % len(types)]) for at, item in enumerate(made)]
+        cases = taken[self._edge_share(start)]
         if self.full:
             cases = [(item, dtype) for item in made for dtype in types]
         for at, (item, dtype) in enumerate(cases, start):
@@ -298,7 +306,8 @@ class Matrix:
             return
         for at, wanted in enumerate(_parts(self.subject, self.variant, self.chance)):
             item = shape(self.subject, 45, self.chance, self._rows)
-            how = Draw(item, torch.float32, layout=f"mixed {at}", seed=at, wanted=wanted)
+            layout = f"mixed {at}" if at % 2 else "contiguous"
+            how = Draw(item, torch.float32, layout=layout, seed=at, wanted=wanted)
             inputs = draw(self.subject, self.variant, how, self.device)
             found = launchings(self.subject, inputs, "small" if self._interpreted else "first", at)
             yield how, found if self.full else [_in_turn(found, at), Launching()]
