@@ -19,11 +19,11 @@ class OnGpu(Matrix):
 
 
 def launches(op: Subject, *, full: bool = False) -> Iterator[tuple[Inputs, Launching]]:
-    """Everything that the matrix of an op launches."""
+    """Everything that the matrix of an op (or of a backward) launches."""
     for variant in op.traced.variants:
         chance = random.Random(f"{op.name} {variant.key} 0")
         matrix = OnGpu(op, variant, CPU, full, chance)
-        for part in (matrix.edges, matrix.structures, matrix.configs):
+        for part in (matrix.edges, matrix.structures, matrix.configs, matrix.subsets):
             for how, launchings in part():
                 inputs = draw(op, variant, how, CPU)
                 yield from ((inputs, launching) for launching in launchings)

@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from tilegen.spec.load import load_folder
-from tilegen.toolchain.check import Record, check_variant
+from tilegen.toolchain.check import Record, check_gradients, check_variant
 from tilegen.toolchain.subject import Subject, subject
 
 ROOT = Path(__file__).parents[2]
@@ -25,6 +25,7 @@ class Mutation:
     Attributes:
         kernel: the ending of the only kernel that is changed; all of them if empty.
         key: the variant that is checked; the first if None.
+        backward: whether it is in kernels of the backward.
     """
 
     what: str
@@ -33,6 +34,13 @@ class Mutation:
     replacement: str
     kernel: str = ""
     key: tuple[object, ...] | None = None
+    backward: bool = False
+
+
+def gradient(what: str, op: str, pattern: str, replacement: str, kernel: str = "",
+             key: tuple[object, ...] | None = None) -> Mutation:  # fmt: skip
+    """A mistake in a backward."""
+    return Mutation(what, op, pattern, replacement, kernel, key, backward=True)
 
 
 MUTATIONS = (
@@ -66,6 +74,27 @@ MUTATIONS = (
     Mutation("two strides are swapped", "vector_add", r"y_ptr \+ axis_0 \* y_0", "y_ptr + axis_0 * y_1", "tiled"),
     Mutation("what is kept is not scaled up", "dropout_residual_add", r" / \(1\.0 - rate\)", ""),
     Mutation("the mean is not subtracted", "groupnorm", r"\(x - row_mean\)", "x"),
+    Mutation("what is saved is another statistic", "rmsnorm", r"rstd_rows, narrow\(rstd,",
+             "rstd_rows, narrow(row_sum,", "finish"),
+    gradient("the sum is not subtracted", "softmax", r"\(grad_out - row_sum\)", "grad_out", "block"),
+    gradient("one partial state is not joined", "softmax", r"splits < SPLITS", "splits < SPLITS - 1", "finish"),
+    gradient("the term through rstd has the wrong sign", "rmsnorm", r"-0\.5", "0.5", "stage_2_loop"),
+    gradient("a mean became a sum", "rmsnorm", r" / N\)", ")", "stage_2_block"),
+    gradient("sums lack the last row", "rmsnorm", r"below\(rows, M, \w+\)", "(rows < M - 1)", "sums"),
+    gradient("sums start anew at each tile", "rmsnorm", r"= grad_weight \+", "=", "columns"),
+    gradient("one part of a sum is not joined", "rmsnorm", r"parts < PARTS", "parts < PARTS - 1", "stage_1_join"),
+    gradient("the term through the mean is dropped", "layernorm", r" \+ row_sum / N", "", "stage_2_block"),
+    gradient("the weight's gradient is not scaled", "layernorm", r"\(value_2 \* rstd\)", "value_2", "sums"),
+    gradient("a term of the product rule is dropped", "swiglu",
+             r" \+ value \* gate \* \(value_2 \* \(1\.0 - value_2\)\)", "", "flat"),
+    gradient("what is not wanted is written", "swiglu", r"if NEEDS_GRAD_UP:", "if True:", "flat"),
+    gradient("z_loss counts once", "cross_entropy", r" \+ value \* lse \* z_loss", ""),
+    gradient("an upstream gradient is dropped", "cross_entropy", r"= grad_lse \+", "= 0.0 +"),
+    gradient("the slope of the softcap is dropped", "cross_entropy", r" \* \(1\.0 - value_2 \* value_2\)",
+             "", key=(False, True)),
+    gradient("the bias has the upstream gradient", "bias_gelu", r"in_rows, grad_x,", "in_rows, grad_out,"),
+    gradient("the rotation turns the same way", "rope", r"-grad_out_0 \* s", "grad_out_0 * s"),
+    gradient("the scale is dropped", "scaled_masked_softmax", r"grad_score \* scale", "grad_score", "loop"),
 )  # fmt: skip
 
 
@@ -77,7 +106,8 @@ def mutated(mutation: Mutation, folder: Path) -> Subject:
     changed = 0
     for at, kernel in enumerate(kernels):
         name = re.match(r"@triton\.jit\ndef (\w+)", kernel)
-        if name and name[1].endswith(mutation.kernel):
+        here = name and ("_backward_" in name[1]) == mutation.backward
+        if name and here and name[1].endswith(mutation.kernel):
             kernels[at], count = re.subn(mutation.pattern, mutation.replacement, kernel)
             changed += count
     assert changed, f"no kernel of {mutation.op} has {mutation.pattern}"
@@ -85,18 +115,21 @@ def mutated(mutation: Mutation, folder: Path) -> Subject:
     return subject(LOADED[mutation.op], folder)
 
 
-def first_failure(op: Subject, key: tuple[object, ...] | None) -> Record | None:
+def first_failure(
+    op: Subject, key: tuple[object, ...] | None, backward: bool = False
+) -> Record | None:
+    check = check_gradients if backward else check_variant
     variants = [v for v in op.traced.variants if key in (None, v.key)]
     random.seed(0)
     with warnings.catch_warnings(), torch.no_grad():
         warnings.simplefilter("ignore")
-        records = check_variant(op, variants[0], torch.device("cpu"), full=False, seed=0)
+        records = check(op, variants[0], torch.device("cpu"), full=False, seed=0)
         return next((record for record in records if not record.ok), None)
 
 
 @pytest.mark.parametrize("mutation", MUTATIONS, ids=lambda m: f"{m.op}: {m.what}")
 def test_the_check_fails(mutation: Mutation, tmp_path: Path) -> None:
-    failure = first_failure(mutated(mutation, tmp_path), mutation.key)
+    failure = first_failure(mutated(mutation, tmp_path), mutation.key, mutation.backward)
     assert failure is not None
     assert failure.launch != "oracle"
 

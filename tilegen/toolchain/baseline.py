@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial, singledispatch
 from typing import Any
 
 import torch
@@ -14,7 +15,7 @@ from tilegen.render.eager import reference
 from tilegen.spec.trace import Variant
 from tilegen.toolchain import compare
 from tilegen.toolchain.inputs import Draw, Inputs, draw
-from tilegen.toolchain.subject import Subject, kinds
+from tilegen.toolchain.subject import Backward, Subject
 
 #: Eager's error is taken over at least so many rows (elements, if nothing is reduced). The values of
 #: a row share the errors of its statistics, and eager may be exact on a few rows by luck: on one row
@@ -25,6 +26,8 @@ MOST_ELEMENTS = 1 << 24
 #: Draws at most, where there are no rows to add. A loss of one value broke the rule in 7 of 1000
 #: draws when it was compared with eager's worst of 12, in none with its worst of 64.
 MOST_DRAWS = 64
+#: Of gradients fewer: each takes a graph, and has a value for each column at least.
+MOST_GRADIENTS = 7
 
 #: Seeds that are so far apart draw the same types and params (see `inputs`).
 SEED_STEP = 840
@@ -66,34 +69,61 @@ def evaluate(
     return (results,) if isinstance(results, torch.Tensor) else tuple(results)
 
 
+Evaluate = Callable[[Inputs, torch.dtype | None], tuple[torch.Tensor, ...]]
+"""Results of inputs in a type of arithmetic; None for eager PyTorch in the inputs' types."""
+
+
+@singledispatch
+def evaluator(subject: Subject, variant: Variant) -> Evaluate:
+    """What the results of a variant are compared with; that of a backward is in `backward`."""
+    return partial(evaluate, subject, subject.op.variants[variant.key].reference)
+
+
 def baseline(
     subject: Subject, variant: Variant, how: Draw, inputs: Inputs, device: torch.device
 ) -> Baseline:
     """What is right for these inputs, and how far eager PyTorch is from it."""
-    function = subject.op.variants[variant.key].reference
-    exact = evaluate(subject, function, inputs, torch.float64)
-    eager = evaluate(subject, function, inputs, _arithmetic(how))
-    errors = _eager_errors(subject, function, how, inputs, exact)
+    run = evaluator(subject, variant)
+    given = inputs.source or inputs
+    exact = run(given, torch.float64)
+    eager = run(given, _arithmetic(how))
+    errors = eager_errors(run, how, given, exact)
     for other in more_draws(subject, how):
         drawn = draw(subject, variant, other, device)
-        found = _eager_errors(subject, function, other, drawn, None)
-        errors = [max(pair) for pair in zip(errors, found, strict=True)]
-    # Less than one rounding of the arithmetic, at the largest value, is luck; fp64 errs as much.
-    unit = torch.finfo(_arithmetic(how)).eps / (1 if how.dtype == torch.float64 else 2)
-    errors = [
-        max(error, unit * _largest(value)) for error, value in zip(errors, exact, strict=True)
-    ]
+        found = eager_errors(run, other, drawn.source or drawn, None)
+        grown = {dim for dim, size in other.shape.sizes.items() if size != how.shape.sizes[dim]}
+        for at, output in enumerate(subject.op.results):
+            if grown <= _dims(output):  # sums along what has grown are longer ones
+                errors[at] = max(errors[at], found[at])
+    slack = rounding_of_inputs(subject, variant, how, inputs)
+    errors = [max(pair) for pair in zip(errors, slack, strict=True)]
+    errors = floored(errors, exact, how)
     scores = tuple(
         _scores(subject, variant, at, how, inputs) if kind == "index" else None
-        for at, kind in enumerate(kinds(variant.graph))
+        for at, kind in enumerate(subject.kinds(variant))
     )
     return Baseline(exact, eager, tuple(errors), scores)
+
+
+@singledispatch
+def rounding_of_inputs(
+    subject: Subject, variant: Variant, how: Draw, inputs: Inputs
+) -> Sequence[float]:
+    """What rounding of the inputs alone costs each result: nothing, where they are exact."""
+    return (0.0,) * len(subject.results)
+
+
+def _dims(output: Any) -> set[str]:
+    """The dimensions of a result, those of flat ones among them."""
+    groups = ((entry,) if isinstance(entry, str) else entry for entry in output.dims)
+    return {dim for group in groups for dim in group}
 
 
 def more_draws(subject: Subject, how: Draw) -> Iterator[Draw]:
     """Draws beside this one, until there are enough values that do not share their errors.
 
-    One draw with more rows, or several where all dimensions are reduced.
+    One draw with more rows, or several where all dimensions are reduced. A gradient that sums over
+    rows is compared with draws of as many rows.
     """
     sizes = how.shape.sizes
     graph = subject.traced.variants[0].graph
@@ -109,13 +139,26 @@ def more_draws(subject: Subject, how: Draw) -> Iterator[Draw]:
         return
     grows = [dim for dim in walked if dim not in shared and dim not in subject.static]
     other = replace(how, layout="contiguous", seed=how.seed + SEED_STEP)
+    repeats = min(MOST_DRAWS, wanted) - 1 if not grows else 0
+    if isinstance(subject, Backward):
+        summed = grows and not all(grows[0] in _dims(output) for output in subject.op.results)
+        repeats = min(MOST_GRADIENTS, wanted - 1) if summed or not grows else 0
+    for again in range(1, repeats + 1):
+        yield replace(other, seed=how.seed + SEED_STEP * again)
     if not grows:
-        for again in range(1, min(MOST_DRAWS, wanted)):
-            yield replace(other, seed=how.seed + SEED_STEP * again)
         return
     times = min(wanted, max(2, MOST_ELEMENTS // max(1, elements)))
     larger = {**sizes, grows[0]: sizes[grows[0]] * times}
     yield replace(other, shape=replace(how.shape, sizes=larger))
+
+
+def floored(errors: Sequence[float], exact: Sequence[torch.Tensor], how: Draw) -> list[float]:
+    """Errors of eager PyTorch, none less than one rounding of the arithmetic at the largest value.
+
+    Less is luck; fp64 errs as much.
+    """
+    unit = torch.finfo(_arithmetic(how)).eps / (1 if how.dtype == torch.float64 else 2)
+    return [max(error, unit * _largest(value)) for error, value in zip(errors, exact, strict=True)]
 
 
 def _largest(exact: torch.Tensor) -> float:
@@ -127,9 +170,8 @@ def _arithmetic(how: Draw) -> torch.dtype:
     return torch.float64 if how.dtype == torch.float64 else torch.float32
 
 
-def _eager_errors(
-    subject: Subject,
-    function: Callable[..., Any],
+def eager_errors(
+    run: Evaluate,
     how: Draw,
     inputs: Inputs,
     exact: tuple[torch.Tensor, ...] | None,
@@ -142,15 +184,15 @@ def _eager_errors(
     """
     if how.dtype == torch.float64:
         single = replace(inputs, tensors=tuple(map(_single, inputs.tensors)))
-        exact = evaluate(subject, function, single, torch.float64)
-        eager = evaluate(subject, function, single, torch.float32)
+        exact = run(single, torch.float64)
+        eager = run(single, torch.float32)
         share = 2 * torch.finfo(torch.float64).eps / torch.finfo(torch.float32).eps
         return [share * compare.largest_error(*pair) for pair in zip(eager, exact, strict=True)]
-    exact = exact or evaluate(subject, function, inputs, torch.float64)
+    exact = exact or run(inputs, torch.float64)
     computes: list[torch.dtype | None] = [torch.float32]
     if how.dtype.itemsize == 2 or (how.mixed and how.dtype.itemsize > 1):
         computes.append(None)
-    found = [evaluate(subject, function, inputs, compute) for compute in computes]
+    found = [run(inputs, compute) for compute in computes]
     return [
         max(compare.largest_error(result, value) for result in results)
         for value, *results in zip(exact, *found, strict=True)

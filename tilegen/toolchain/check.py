@@ -23,11 +23,13 @@ import torch
 from tilegen import errors
 from tilegen.spec.trace import Variant
 from tilegen.toolchain import compare
+from tilegen.toolchain.backward import through_autograd, with_upstream
 from tilegen.toolchain.baseline import Baseline, agrees, baseline, evaluate, oracle_results
-from tilegen.toolchain.inputs import LAYOUTS, Draw, Inputs, blank, draw, poisoned_allocations
+from tilegen.toolchain.inputs import Draw, Inputs, draw
 from tilegen.toolchain.matrix import Launching, draws
 from tilegen.toolchain.shapes import shape
-from tilegen.toolchain.subject import Subject, has_softcap, kinds, subjects, variant_name
+from tilegen.toolchain.subject import Subject, backward_of, subjects, variant_name
+from tilegen.toolchain.trial import bits, launch, out_layout, verdict
 
 
 @dataclass(frozen=True)
@@ -100,7 +102,7 @@ def run_check(
     seed: int = 0,
     progress: Callable[[str], None] = lambda name: None,
 ) -> Report:
-    """Check ops.
+    """Check ops, and the gradient of each.
 
     Args:
         ops: what to check, as `subjects` finds it.
@@ -180,6 +182,19 @@ def check_variant(
         yield from _check_oracle(subject, variant, chance, device)
     for how, launches in draws(subject, variant, device, full=full, chance=chance):
         yield from check_draw(subject, variant, how, launches, device)
+    yield from check_gradients(subject, variant, device, full=full, seed=seed)
+
+
+def check_gradients(
+    subject: Subject, variant: Variant, device: torch.device, *, full: bool, seed: int
+) -> Iterator[Record]:
+    """All records of the gradients of one variant."""
+    chance = random.Random(f"{subject.name} {variant.key} {seed} backward")
+    yield from _check_autograd(subject, variant, chance, device)
+    backward = backward_of(subject, variant)
+    if backward is not None:
+        for how, launches in draws(backward, variant, device, full=full, chance=chance):
+            yield from check_draw(backward, variant, how, launches, device)
 
 
 def check_draw(
@@ -214,11 +229,12 @@ def _check_launch(
     def wrong(reason: str) -> Record:
         return record("*", compare.Verdict(False, reason=reason))
 
-    layout = _out_layout(launching, how.seed + at)
+    # Of a result that is not wanted nothing may be written: first into memory that shows it.
+    layout = out_layout(subject, launching, at + 1 if how.wanted else how.seed + at)
     try:
-        results, intact = _launch(subject, inputs, launching, layout, 0)
+        results, intact = launch(subject, inputs, launching, layout, 0)
         twice = at == 0 or how.seed % 4 == 0
-        again = _launch(subject, inputs, launching, layout, 1)[0] if twice else results
+        again = launch(subject, inputs, launching, layout, 1)[0] if twice else results
     except Exception as error:
         yield wrong(f"{type(error).__name__}: {error}")
         return
@@ -226,78 +242,30 @@ def _check_launch(
         yield wrong("an input, or memory beside one, was written")
     if not intact:
         yield wrong("memory beside an output was written")
-    for at_output, kind in enumerate(kinds(variant.graph)):
-        name = variant.graph.outputs[at_output].name
-        if not torch.equal(_bits(results[at_output]), _bits(again[at_output])):
+    for place, result in enumerate(results):  # what is saved is no result where `out` is given
+        name = subject.results[place]
+        if inputs.wanted is not None and not inputs.wanted[place]:
+            if layout == "new" and result.numel():
+                yield record(name, compare.Verdict(False, reason="not wanted, and not empty"))
+        elif not torch.equal(bits(result), bits(again[place])):
             yield record(name, compare.Verdict(False, reason="a second launch gave other bits"))
-            continue
-        factor = 3.0 if has_softcap(variant.graph) else 2.0
-        yield record(name, _verdict(results[at_output], right, at_output, kind, factor))
+        else:
+            yield record(name, verdict(subject, variant, result, right, place))
 
 
-def _out_layout(launching: Launching, turn: int) -> str:
-    """Where the outputs go: to new tensors, or to `out` in some layout.
-
-    Only outputs like those that the op allocates let an elementwise kernel be a flat one.
-    """
-    if launching.schedule == "flat":
-        return ("new", "own")[turn % 2]
-    return ("new", "own", *LAYOUTS[1:])[turn % (len(LAYOUTS) + 1)]
-
-
-def _verdict(
-    result: torch.Tensor, right: Baseline, at: int, kind: str, factor: float
-) -> compare.Verdict:
-    exact, eager = right.exact[at], right.eager[at]
-    actual = result.reshape(exact.shape)
-    scores = right.scores[at]
-    if kind == "index" and scores is not None:
-        return compare.indices(actual, exact, scores)
-    if kind == "exact":
-        return compare.exactly(actual, exact)
-    if kind == "quantised":
-        return compare.quantised(actual, exact.to(actual.dtype), eager.to(actual.dtype))
-    overflowed = exact.isfinite() & ~eager.isfinite()
-    roundings = 2 if kind == "rounded" else 1
-    return compare.floats(actual, exact, right.errors[at], factor, overflowed, roundings)
-
-
-def _bits(tensor: torch.Tensor) -> torch.Tensor:
-    return tensor.clone(memory_format=torch.contiguous_format).view(-1).view(torch.uint8)
-
-
-# ---- one launch ---------------------------------------------------------------------------------
-
-
-def _launch(
-    subject: Subject, inputs: Inputs, launching: Launching, layout: str, poison: int
-) -> tuple[tuple[torch.Tensor, ...], bool]:
-    """The outputs, and whether memory beside them is as it was.
-
-    Outputs that the op allocates are poisoned by PyTorch; with a layout they are given as `out`.
-    """
-    runtime, op = subject.runtime, subject.op
-    binding = runtime.bind(op, inputs.tensors, inputs.params)
-    layouts = runtime.output_layouts(op, inputs.tensors, binding)
-    layout = "own" if layout == "expanded" else layout
-    device = next(tensor.device for tensor in inputs.tensors if tensor is not None)
-
-    def outputs() -> list[tuple[torch.Tensor, torch.Tensor]]:
-        own = layout == "own"
-        return [
-            blank(item.shape, item.dtype, layout, device, poison, item.strides if own else None)
-            for item in layouts
-        ]
-
-    given = [] if layout == "new" else outputs()
-    with poisoned_allocations(poison):
-        results = launching.run(subject, inputs, tuple(view for view, _ in given) or None)
-    kept = tuple(result.clone(memory_format=torch.contiguous_format) for result in results)
-    for (view, buffer), (old, clean) in zip(given, outputs() if given else (), strict=True):
-        view.copy_(old)
-        if not torch.equal(_bits(buffer), _bits(clean)):
-            return kept, False
-    return kept, True
+def _check_autograd(
+    subject: Subject, variant: Variant, chance: random.Random, device: torch.device
+) -> Iterator[Record]:
+    """The whole way, through PyTorch's autograd, for each set of inputs that need a gradient."""
+    if not getattr(subject.op.variants[variant.key], "gradients", None):
+        return
+    how = Draw(shape(subject, 33, chance), torch.float32, layout="mixed 3", seed=3, defaults=False)
+    inputs = with_upstream(subject, variant, how, device)
+    for asked, name, found in through_autograd(subject, variant, how, inputs):
+        yield Record(
+            subject.name, variant_name(subject, variant), str(how),
+            f"autograd of {', '.join(asked)}", name, found.ok, found.error, found.bound, found.reason,
+        )  # fmt: skip
 
 
 # ---- the oracle ---------------------------------------------------------------------------------
@@ -313,7 +281,8 @@ def _check_oracle(
         function = subject.op.variants[variant.key].reference
         exact = evaluate(subject, function, inputs, torch.float64)
         try:
-            reason = agrees(oracle_results(subject, inputs), exact, kinds(variant.graph))
+            given = subject.kinds(variant)[: len(subject.op.outputs)]
+            reason = agrees(oracle_results(subject, inputs), exact[: len(given)], given)
         except Exception as error:
             reason = f"{type(error).__name__}: {error}"
         yield Record(

@@ -4,6 +4,7 @@ import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import singledispatch
 from typing import Any
 
 import torch
@@ -37,6 +38,7 @@ class Draw:
         layout: a layout for all tensors, or "mixed N": a rotation over all of them.
         defaults: whether params keep their defaults.
         mixed: whether floating tensors after the first are fp32 (bf16 where that is the first's).
+        wanted: the results that are asked of a backward; all of them if empty.
     """
 
     shape: Shape
@@ -46,20 +48,30 @@ class Draw:
     seed: int = 0
     defaults: bool = True
     mixed: bool = False
+    wanted: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         dtype = str(self.dtype).removeprefix("torch.") + (" and fp32" if self.mixed else "")
-        return f"{self.shape}; {dtype}, {self.values}, {self.layout}, seed {self.seed}"
+        asked = f", for {' and '.join(self.wanted)}" if self.wanted else ""
+        return f"{self.shape}; {dtype}, {self.values}, {self.layout}, seed {self.seed}{asked}"
 
 
 @dataclass(frozen=True)
 class Inputs:
-    """Arguments of one call; absent optional ones are None."""
+    """Arguments of one call; absent optional ones are None.
+
+    Attributes:
+        wanted: which results are asked for; None for the outputs of a forward.
+        source: what the reference takes, where that is something else: for a backward the inputs
+            of the forward, then the upstream gradients.
+    """
 
     tensors: tuple[torch.Tensor | None, ...]
     params: tuple[Any, ...]
     buffers: tuple[torch.Tensor, ...] = field(repr=False)
     before: tuple[torch.Tensor, ...] = field(repr=False)
+    wanted: tuple[bool, ...] | None = None
+    source: "Inputs | None" = field(default=None, repr=False)
 
     def untouched(self) -> bool:
         """Whether no input (nor anything around it) was written."""
@@ -67,8 +79,9 @@ class Inputs:
         return all(torch.equal(now, before) for now, before in pairs)
 
 
+@singledispatch
 def draw(subject: Subject, variant: Variant, how: Draw, device: torch.device) -> Inputs:
-    """Inputs of one variant."""
+    """Inputs of one variant; those of a backward are in `backward`."""
     generator = torch.Generator(device).manual_seed(how.seed)
     given = {operand.name for operand in variant.graph.operands}
     tensors: list[torch.Tensor | None] = []

@@ -11,8 +11,8 @@ import torch
 from tilegen.schedule.kinds import KINDS
 from tilegen.spec.trace import Variant
 from tilegen.toolchain.inputs import FLOATS, LAYOUTS, VALUES, Draw, Inputs, draw
-from tilegen.toolchain.shapes import Shape, around, shape, shapes
-from tilegen.toolchain.subject import SCHEDULES, Subject, casts_to_fp8
+from tilegen.toolchain.shapes import Shape, around, shape, shapes, subsets
+from tilegen.toolchain.subject import SCHEDULES, Backward, Subject, casts_to_fp8
 
 #: Tiles that put the edges of small shapes where those of real ones are, for the interpreter.
 SMALL_TILES = (32, 64)
@@ -35,7 +35,10 @@ class Launching:
     ) -> Sequence[torch.Tensor]:
         """The outputs, in `outs` if they are given."""
         if self.schedule is None:
-            results = subject.op(inputs.tensors, inputs.params, outs, "triton")
+            wanted = _wanted(subject, inputs, outs)
+            results = subject.op.launch(
+                inputs.tensors, inputs.params, outs, "triton", False, wanted
+            )
             return (results,) if isinstance(results, torch.Tensor) else tuple(results)
         choices = subject.runtime.Choices(self.configs, schedule=self.schedule)
         call = plan(subject, inputs, outs).prepare(choices)
@@ -50,20 +53,30 @@ def plan(subject: Subject, inputs: Inputs, outs: tuple[torch.Tensor, ...] | None
     binding = runtime.bind(op, inputs.tensors, inputs.params)
     layouts = runtime.output_layouts(op, inputs.tensors, binding)
     variant = op.variants[op.variant_key(inputs.tensors, inputs.params)]
-    return runtime.Plan(op, variant, binding, inputs.tensors, layouts, outs)
+    wanted = _wanted(subject, inputs, outs)
+    return runtime.Plan(op, variant, binding, inputs.tensors, layouts, outs, wanted)
 
 
-def schedules(subject: Subject, inputs: Inputs) -> dict[str, tuple[Any, ...]]:
-    """The schedules that these inputs can have, each with the configs of its space."""
-    found: dict[str, tuple[Any, ...]] = {}
+def _wanted(
+    subject: Subject, inputs: Inputs, outs: tuple[torch.Tensor, ...] | None
+) -> tuple[bool, ...] | None:
+    """What is asked for: of a forward all it can save, unless `out` is given, which saves nothing."""
+    if inputs.wanted is None and subject.op.saved and outs is None:
+        return (True,) * len(subject.op.results)
+    return inputs.wanted
+
+
+def schedules(subject: Subject, inputs: Inputs) -> dict[str, tuple[tuple[Any, ...], ...]]:
+    """The schedules that these inputs can have, each with its configs: a space for each stage."""
+    found: dict[str, tuple[tuple[Any, ...], ...]] = {}
     for schedule, ending in SCHEDULES.items():
         choices = subject.runtime.Choices(schedule=schedule)
         try:
             launch = plan(subject, inputs, None).launch(choices)
         except ValueError:
             continue
-        if launch.steps and launch.steps[0].kernel.__name__.endswith(f"_{ending}"):
-            found[schedule] = choices.spaces[0]
+        if any(step.kernel.__name__.endswith(f"_{ending}") for step in launch.steps):
+            found[schedule] = tuple(choices.spaces)
     return found
 
 
@@ -72,13 +85,19 @@ def launchings(
 ) -> list[Launching]:
     """Every schedule that fits, with the first config that does, all of them, or a small tile."""
     found = []
-    for schedule, space in schedules(subject, inputs).items():
+    for schedule, spaces in schedules(subject, inputs).items():
         if configs == "small":
             tile = _small_tile(subject, inputs, schedule, turn)
-            found.append(Launching(schedule, (shrunk(subject, space[0], tile),)))
-        else:
-            fitting = [c for c in space if fits(schedule, c, inputs, subject)]
-            found += [Launching(schedule, (c,)) for c in fitting[: None if configs == "all" else 1]]
+            small = tuple(shrunk(subject, space[0], tile, turn % 2 == 0) for space in spaces)
+            found.append(Launching(schedule, small))
+            continue
+        fitting = [[c for c in space if fits(schedule, c, inputs, subject)] for space in spaces]
+        if any(fitting):
+            taken = [some or space for some, space in zip(fitting, spaces, strict=True)]
+            most = max(map(len, taken)) if configs == "all" else 1
+            # Stages go through their spaces side by side.
+            sets = (tuple(space[at % len(space)] for space in taken) for at in range(most))
+            found += [Launching(schedule, chosen) for chosen in sets]
     return found
 
 
@@ -93,7 +112,7 @@ def _small_tile(subject: Subject, inputs: Inputs, schedule: str, turn: int) -> i
     least = max(SMALL_TILES[turn % 2], 2 * 16 // element_size(inputs))
     binding = subject.runtime.bind(subject.op, inputs.tensors, inputs.params)
     dims = subject.columns if subject.family == "rowwise" else tuple(binding.sizes)
-    elements = math.prod(binding.sizes[dim] for dim in dims if dim not in subject.gathered)
+    elements = math.prod(binding.sizes.get(d, 1) for d in dims if d not in subject.gathered)
     parts = {"split": (2, 4), "loop": (64, 64)}.get(schedule, (8, 8))[turn % 2]
     tile: int = max(least, subject.runtime.next_power_of_2(elements) // parts)
     return tile
@@ -102,7 +121,7 @@ def _small_tile(subject: Subject, inputs: Inputs, schedule: str, turn: int) -> i
 def _width(subject: Subject, inputs: Inputs) -> int:
     """Lanes that a row takes in a block kernel."""
     binding = subject.runtime.bind(subject.op, inputs.tensors, inputs.params)
-    lanes = (subject.runtime.next_power_of_2(binding.sizes[dim]) for dim in subject.columns)
+    lanes = (subject.runtime.next_power_of_2(binding.sizes.get(d, 1)) for d in subject.columns)
     return math.prod(lanes)
 
 
@@ -112,14 +131,21 @@ def element_size(inputs: Inputs) -> int:
     return max(sizes, default=1)
 
 
-def shrunk(subject: Subject, config: Any, tile: int) -> Any:
-    """A config with a small tile in place of its own."""
+def shrunk(subject: Subject, config: Any, tile: int, alone: bool) -> Any:
+    """A config with a small tile in place of its own.
+
+    A program that is `alone` goes over all tiles where others would share them: a few rows would
+    give each a tile at most.
+    """
     symbol = next(name for name in ("BLOCK", "TILE") if name in config.values)
-    return subject.runtime.Config(**{**config.values, symbol: tile})
+    values = {**config.values, symbol: tile}
+    if alone and "PROGRAMS" in values:
+        values["PROGRAMS"] = 0
+    return subject.runtime.Config(**values)
 
 
 def fits(schedule: str, config: Any, inputs: Inputs, subject: Subject) -> bool:
-    """Whether a plan could choose the config: a kernel of whole rows holds at least one."""
+    """Whether a plan could choose the config: one that holds rows whole holds at least one."""
     if not KINDS[schedule].whole or "TILE" not in config.values:
         return True
     return bool(config["TILE"] >= _width(subject, inputs))
@@ -152,6 +178,7 @@ def draws(
     yield from made.edges()
     yield from made.structures()
     yield from made.configs()
+    yield from made.subsets()
 
 
 @dataclass(frozen=True)
@@ -186,6 +213,17 @@ class Matrix:
         return slice(start % 3, None, 3) if self._brief else slice(None)
 
     @property
+    def _pace(self) -> int:
+        """Every how many edges one is taken: of a backward a launch is several kernels."""
+        return 2 if isinstance(self.subject, Backward) and not self.full else 1
+
+    def _edge_share(self, start: int) -> slice:
+        """Which of the edges this variant takes."""
+        share = self._share(start)
+        first = share.start or start % self._pace
+        return slice(first, None, self._pace * (share.step or 1))
+
+    @property
     def _rows(self) -> int:
         """Rows of a shape at most: the interpreter takes some 20 ms for each program."""
         if not self._interpreted:
@@ -202,7 +240,8 @@ class Matrix:
             tiles = tiles[:: max(1, len(tiles) - 1)]
         made = list(shapes(self.subject, around(tiles), self.chance, self._rows))
         start = self.chance.randrange(1000)
-        cases = [(item, types[at % len(types)]) for at, item in enumerate(made)][self._share(start)]
+        taken = [(item, types[at // self._pace % len(types)]) for at, item in enumerate(made)]
+        cases = taken[self._edge_share(start)]
         if self.full:
             cases = [(item, dtype) for item in made for dtype in types]
         for at, (item, dtype) in enumerate(cases, start):
@@ -261,12 +300,29 @@ class Matrix:
                 if found:
                     yield how, found
 
+    def subsets(self) -> Iterator[tuple[Draw, Sequence[Launching]]]:
+        """Each gradient of a backward without the others, the schedules taking turns."""
+        if not isinstance(self.subject, Backward):
+            return
+        for at, wanted in enumerate(_parts(self.subject, self.variant, self.chance)):
+            item = shape(self.subject, 45, self.chance, self._rows)
+            layout = f"mixed {at}" if at % 2 else "contiguous"
+            how = Draw(item, torch.float32, layout=layout, seed=at, wanted=wanted)
+            inputs = draw(self.subject, self.variant, how, self.device)
+            found = launchings(self.subject, inputs, "small" if self._interpreted else "first", at)
+            yield how, found if self.full else [_in_turn(found, at), Launching()]
+
     def _drawable(self, how: Draw) -> Draw:
         """The interpreter reads NaN and infinities of fp8 as numbers: none there."""
         small = how.dtype.itemsize == 1 or casts_to_fp8(self.variant.graph)
         if small and self._interpreted and how.values == "special":
             return replace(how, values="normal")
         return how
+
+
+def _parts(backward: Backward, variant: Variant, chance: random.Random) -> list[tuple[str, ...]]:
+    """The subsets of results that lack one: all are asked for everywhere else."""
+    return subsets(backward.present(variant), chance.randrange(9))[1:]
 
 
 def _in_turn(found: list[Launching], at: int) -> Launching:
@@ -287,6 +343,7 @@ def _tiles(subject: Subject, variant: Variant, device: torch.device) -> tuple[in
     """The tiles of the real configs, by which shapes on a GPU are chosen."""
     how = Draw(shape(subject, 64, random.Random(0)), torch.float32)
     spaces = schedules(subject, draw(subject, variant, how, device)).values()
-    tiles = {v for space in spaces for c in space for k, v in c.values.items() if k.isupper()}
+    configs = [config for stages in spaces for space in stages for config in space]
+    tiles = {v for config in configs for k, v in config.values.items() if k.isupper()}
     chosen = sorted(tile for tile in tiles if tile >= 32)
     return tuple(chosen[:: max(1, len(chosen) // 3)]) or (1024,)

@@ -1,4 +1,4 @@
-"""Shapes around every edge: of tiles, of powers of two, of one."""
+"""Shapes around every edge: of tiles, of powers of two, of one; and subsets of gradients."""
 
 import math
 import random
@@ -73,3 +73,12 @@ def shape(
         sizes[dim] = chance.choice([n for n in (1, 2, 3, 5, 17) if n * rows <= most_rows] or [1])
         rows *= sizes[dim]
     return Shape(sizes, leading)
+
+
+def subsets(names: Sequence[str], seed: int) -> list[tuple[str, ...]]:
+    """What may need a gradient: all, each alone, and one more of the others."""
+    found = [tuple(names), *((name,) for name in names)]
+    if len(names) > 2:
+        left = seed % len(names)
+        found.append(tuple(name for at, name in enumerate(names) if at != left))
+    return list(dict.fromkeys(found))

@@ -10,6 +10,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import torch
+
 from tilegen import errors
 from tilegen.ir import types
 from tilegen.ir.graph import Graph, Node
@@ -46,6 +48,16 @@ class Subject:
         """The module's declaration of the op."""
         return self.module.OP
 
+    @property
+    def results(self) -> tuple[str, ...]:
+        """Names of all results, those among them that only a backward sees."""
+        return tuple(output.name for output in self.op.results)
+
+    def kinds(self, variant: Variant) -> tuple[str, ...]:
+        """How each result is compared; see `kinds`."""
+        statistics = ("exact" if o.dtype == torch.int64 else "float" for o in self.op.saved)
+        return (*kinds(variant.graph), *statistics)
+
     @cached_property
     def runtime(self) -> Any:
         """The `_runtime.py` beside the module."""
@@ -79,6 +91,37 @@ class Subject:
         taken = {n.attrs["dim"] for n in graph.nodes if n.op == "take"}
         walked = {dim for n in graph.nodes if n.op not in ("load", "index") for dim in n.dims}
         return frozenset(taken - walked)
+
+
+@dataclass(frozen=True)
+class Backward(Subject):
+    """The backward of an op, as an op: its reference is autograd through the forward's."""
+
+    @property
+    def op(self) -> Any:
+        """The module's declaration of the backward."""
+        return self.module.BACKWARD
+
+    @property
+    def forward(self) -> Subject:
+        """The op whose gradient this is; shapes and inputs are drawn for it."""
+        return Subject(self.traced, self.module)
+
+    def present(self, variant: Variant) -> tuple[str, ...]:
+        """The results that a variant has: no gradient of an optional input that is not there."""
+        held = set(self.forward.op.variants[variant.key].gradients.values())
+        return tuple(name for name in self.results if name in held)
+
+    def kinds(self, variant: Variant) -> tuple[str, ...]:
+        """Gradients are floats, whatever rounds in the forward."""
+        return ("float",) * len(self.op.results)
+
+
+def backward_of(subject: Subject, variant: Variant) -> Backward | None:
+    """The backward of a variant; None if the module has none, or passes gradients on as they are."""
+    op = getattr(subject.module, "BACKWARD", None)
+    known = op is not None and variant.key in subject.op.variants
+    return Backward(subject.traced, subject.module) if known else None
 
 
 def subjects(
@@ -156,6 +199,11 @@ def has_softcap(graph: Graph) -> bool:
         node.op == "tanh" and node.args[0].op == "div" and node.args[0].args[1].op == "param"
         for node in graph.nodes
     )
+
+
+def factor(variant: Variant) -> float:
+    """How many times eager PyTorch's error a result may have."""
+    return 3.0 if has_softcap(variant.graph) else 2.0
 
 
 def casts_to_fp8(graph: Graph) -> bool:
