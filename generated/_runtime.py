@@ -30,6 +30,7 @@ import math
 import os
 import re
 import struct
+import sys
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
@@ -2089,7 +2090,7 @@ def _setup(op: "Op", gradients: Gradients) -> Callable[..., None]:
         alike = {name: _shape_alone(known[name]) for name in gradients.alike}
         ctx.save_for_backward(*(alike.get(name, known.get(name)) for name in kept))
         ctx.sources = op.variants[op.variant_key(tensors, ctx.params)].gradients
-        ctx.like = [(tuple(t.shape), t.dtype, t.device) for t in results]
+        ctx.like = [(tuple(t.shape), t.dtype) for t in results]
         pairs = zip(op.results, results, strict=True)
         constant = [t for o, t in pairs if o.name not in gradients.upstream]
         ctx.mark_non_differentiable(*constant)
@@ -2102,10 +2103,14 @@ def _backward(op: "Op", gradients: Gradients) -> Callable[..., Any]:
     kept = _kept(gradients)
 
     def backward(ctx: Any, *grads: torch.Tensor | None) -> tuple[torch.Tensor | None, ...]:
+        some = next((grad for grad in grads if grad is not None), None)
+        if some is None:
+            return (None,) * len(ctx.needs_input_grad)
         known = dict(zip(kept, ctx.saved_tensors, strict=True))
-        for output, grad, like in zip(op.results, grads, ctx.like, strict=True):
+        for output, grad, (shape, dtype) in zip(op.results, grads, ctx.like, strict=True):
             if output.name in gradients.upstream:
-                known[gradients.upstream[output.name]] = _zeros(*like) if grad is None else grad
+                name = gradients.upstream[output.name]
+                known[name] = _zeros(some, shape, dtype) if grad is None else grad
         needs = zip(op.inputs, ctx.needs_input_grad, strict=False)
         sources = [ctx.sources.get(o.name) if need else None for o, need in needs]
         if gradients.op is not None:
@@ -2133,9 +2138,9 @@ def _shape_alone(tensor: torch.Tensor | None) -> torch.Tensor | None:
     return None if tensor is None else tensor.new_empty(()).expand(tensor.shape)
 
 
-def _zeros(shape: tuple[int, ...], dtype: torch.dtype, device: torch.device) -> torch.Tensor:
-    """Return the upstream gradient of an output that nothing was made of."""
-    return torch.zeros((), dtype=dtype, device=device).expand(shape)
+def _zeros(some: torch.Tensor, shape: tuple[int, ...], dtype: torch.dtype) -> torch.Tensor:
+    """Return the upstream gradient of an output that nothing was made of, a DTensor if ``some`` is."""
+    return some.new_zeros((), dtype=dtype).expand(shape)
 
 
 def _mark_all(ctx: Any, inputs: Sequence[Any], output: Any) -> None:
@@ -2156,6 +2161,71 @@ def _refuse(op: "Op") -> Callable[..., Any]:
         )
 
     return backward
+
+
+# --- Sharding: what DTensor may split over processes
+
+
+def tell_dtensor(op: "Op") -> None:
+    """Register how the op may be sharded, where DTensor is in use and does not know it yet."""
+    if "torch.distributed.tensor" not in sys.modules:
+        return
+    # Here because it takes most of a second to import.
+    from torch.distributed.tensor import DTensor
+    from torch.distributed.tensor._op_schema import RuntimeSchemaInfo
+    from torch.distributed.tensor.experimental import register_sharding
+
+    propagator = DTensor._op_dispatcher.sharding_propagator
+    if op.overload in propagator.op_strategy_funcs:
+        return
+    register_sharding(op.overload)(_acceptable(op))
+    # DTensor remembers a call by its tensors and by all arguments from the first integer on. The
+    # sizes of results depend on the params that are sizes and on the flags that come last.
+    sizes = [at for at, param in enumerate(op.params) if param.kind == "size"]
+    first = len(op.inputs) + min((*sizes, len(op.params)))
+    propagator.op_to_schema_info[op.overload] = RuntimeSchemaInfo(first, needs_pytree=True)
+
+
+def _acceptable(op: "Op") -> Callable[..., Any]:
+    """Return the rule: along one axis of the mesh nothing is split, or one axis of one dim is."""
+
+    def rule(*arguments: Any) -> list[tuple[list[Any], list[Any]]]:
+        from torch.distributed.tensor import Partial, Replicate, Shard
+
+        tensors, _, wanted = split(op, arguments)
+        flags = wanted or (True,) * len(op.results)
+        ranks = [(o.dims, t.ndim) for o, t in zip(op.inputs, tensors, strict=True) if t is not None]
+        leading = max((rank - len(dims) for dims, rank in ranks), default=0)
+
+        def placed(dims: Dims, dim: str, offset: int) -> Any:
+            axis = _axis(dims, dim, op.fold, leading)
+            return Replicate() if axis is None else Shard(axis + offset)
+
+        def placements(dim: str, offset: int) -> tuple[list[Any], list[Any]]:
+            terms = op.shards.get(dim, ())
+            results = [
+                Partial() if output.name in terms else placed(output.dims, dim, offset)
+                for output in op.results
+            ]
+            results = [p if want else Replicate() for p, want in zip(results, flags, strict=True)]
+            inputs = [
+                None if tensor is None else placed(operand.dims, dim, offset)
+                for operand, tensor in zip(op.inputs, tensors, strict=True)
+            ]
+            return results, inputs + [None] * (len(arguments) - len(inputs))
+
+        axes = [(dim, at) for dim in op.shards for at in range(1 + leading * (dim == op.fold))]
+        return [placements(dim, offset) for dim, offset in (("", 0), *axes)]
+
+    return rule
+
+
+def _axis(dims: Dims, dim: str, fold: str | None, leading: int) -> int | None:
+    """Return the first axis of a dim in a tensor of these dims; None if it has no such dim."""
+    if dim not in dims:
+        return None
+    at = dims.index(dim)
+    return at + leading * (fold in dims[:at])
 
 
 # --- Library: registered PyTorch ops
@@ -2224,9 +2294,14 @@ def split(op: "Op", arguments: Sequence[Any]) -> tuple[Any, Any, tuple[bool, ...
 
 
 def _fake(op: "Op") -> Callable[..., Any]:
-    """Return a function that gives empty results in the layouts of the real ones."""
+    """Return a function that gives empty results in the layouts of the real ones.
+
+    DTensor asks it for the results of the whole tensors before it looks for a rule of sharding, so
+    that this is where the rule is registered.
+    """
 
     def fake(*arguments: Any) -> Any:
+        tell_dtensor(op)
         inputs, params, wanted = split(op, arguments)
         layouts = output_layouts(op, inputs, bind(op, inputs, params))
         flags = wanted or (True,) * len(layouts)
@@ -2295,6 +2370,8 @@ class Op:
         inplace: inputs that each program reads where it writes, so ``out`` may be the same view.
         preserve_strides: outputs take the dense strides that their operands share.
         nonempty: dims that a maximum or another reduction without an identity runs over.
+        shards: dims that may be split over processes, each with the results that are sums over
+            it then: of these a process has a term.
         saved: results that only a backward sees.
         gradients: how it is differentiated; None for results that are constants to autograd.
         partial: whether a call says which outputs it wants, as that of a backward does.
@@ -2315,6 +2392,7 @@ class Op:
         inplace: Sequence[str] = (),
         preserve_strides: bool = False,
         nonempty: Sequence[str] = (),
+        shards: Mapping[str, Sequence[str]] | None = None,
         saved: Sequence[Output] = (),
         gradients: Gradients | None = None,
         partial: bool = False,
@@ -2334,6 +2412,7 @@ class Op:
         self.inplace = frozenset(inplace)
         self.preserve_strides = preserve_strides
         self.nonempty = tuple(nonempty)
+        self.shards = dict(shards or {})
         self._floats = self._positions(lambda param: param.kind == "float")
         self._integers = self._positions(lambda param: param.kind == "int")
         self._keyed = self._positions(lambda param: param.kind not in ("float", "int"))

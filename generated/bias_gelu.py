@@ -1,6 +1,6 @@
 """Add a linear layer's bias, then GELU (Hendrycks and Gimpel, arXiv:1606.08415).
 
-Built by tilegen 0.1.0 from specs/bias_gelu.py (spec bec6fd0e, templates c2fd5bca).
+Built by tilegen 0.1.0 from specs/bias_gelu.py (spec bec6fd0e, templates 292c71b2).
 Rebuild with `tilegen build`; edits are overwritten.
 
 Traffic: 2*M*N*e + N*e bytes (e: bytes of an element)
@@ -1464,6 +1464,7 @@ BACKWARD = Op(
     outputs=(Output("grad_x", ("M", "N"), like="x"), Output("grad_bias", ("N",), like="bias")),
     fold="M",
     specialize=("approximate",),
+    shards={"M": ("grad_bias",), "N": ()},
     partial=True,
     variants={
         ("none",): Variant(_plan_backward_none, reference_backward_none),
@@ -1480,6 +1481,7 @@ OP = Op(
     specialize=("approximate",),
     inplace=("x",),
     preserve_strides=True,
+    shards={"M": (), "N": ()},
     gradients=Gradients({"out": "grad_out"}, BACKWARD),
     variants={
         ("none",): Variant(

@@ -1,6 +1,6 @@
 """LayerScale: a branch, scaled per channel, onto the residual (Touvron, arXiv:2103.17239).
 
-Built by tilegen 0.1.0 from specs/scale_residual_add.py (spec f3e75cc6, templates c2fd5bca).
+Built by tilegen 0.1.0 from specs/scale_residual_add.py (spec f3e75cc6, templates 292c71b2).
 Rebuild with `tilegen build`; edits are overwritten.
 
 Traffic: 3*M*N*e + N*e bytes (e: bytes of an element)
@@ -746,6 +746,7 @@ BACKWARD = Op(
     inputs=(Operand("x", ("M", "N")), Operand("scale", ("N",)), Operand("grad_out", ("M", "N"))),
     outputs=(Output("grad_x", ("M", "N"), like="x"), Output("grad_scale", ("N",), like="scale")),
     fold="M",
+    shards={"M": ("grad_scale",), "N": ()},
     partial=True,
     variants={
         (): Variant(_plan_backward, reference_backward),
@@ -759,6 +760,7 @@ OP = Op(
     fold="M",
     inplace=("x", "residual"),
     preserve_strides=True,
+    shards={"M": (), "N": ()},
     gradients=Gradients({"out": "grad_out"}, BACKWARD),
     variants={
         (): Variant(
