@@ -2175,15 +2175,15 @@ def tell_dtensor(op: "Op") -> None:
     from torch.distributed.tensor._op_schema import RuntimeSchemaInfo
     from torch.distributed.tensor.experimental import register_sharding
 
-    propagator = DTensor._op_dispatcher.sharding_propagator
-    if op.overload in propagator.op_strategy_funcs:
+    propagator, overload = DTensor._op_dispatcher.sharding_propagator, cast(Any, op.overload)
+    if overload in propagator.op_strategy_funcs:
         return
-    register_sharding(op.overload)(_acceptable(op))
+    register_sharding(overload)(_acceptable(op))
     # DTensor remembers a call by its tensors and by all arguments from the first integer on. The
     # sizes of results depend on the params that are sizes and on the flags that come last.
     sizes = [at for at, param in enumerate(op.params) if param.kind == "size"]
     first = len(op.inputs) + min((*sizes, len(op.params)))
-    propagator.op_to_schema_info[op.overload] = RuntimeSchemaInfo(first, needs_pytree=True)
+    propagator.op_to_schema_info[overload] = RuntimeSchemaInfo(first, needs_pytree=True)
 
 
 def _acceptable(op: "Op") -> Callable[..., Any]:

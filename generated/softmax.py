@@ -1,6 +1,6 @@
 """Softmax of each row.
 
-Built by tilegen 0.1.0 from specs/softmax.py (spec 84d2e39e, templates 292c71b2).
+Built by tilegen 0.1.0 from specs/softmax.py (spec 84d2e39e, templates 83e67773).
 Rebuild with `tilegen build`; edits are overwritten.
 
 Traffic: 2*M*N*e bytes (e: bytes of an element)
