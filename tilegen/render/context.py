@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from tilegen import errors
+from tilegen.analysis.sharding import shards
 from tilegen.families.layout import positional
 from tilegen.families.program import Program
 from tilegen.ir import types
@@ -155,6 +156,7 @@ def module_context(
         "inplace": _inplace(variants),
         "preserve_strides": _preserves_strides(variants),
         "nonempty": _nonempty(traced),
+        "shards": shards(variant.graph for variant in variants),
         "operand_names": [operand.name for operand in traced.operands],
         "param_names": [param.name for param in traced.params],
         "reference_signature": ", ".join(
@@ -204,6 +206,7 @@ def _backward(traced: TracedSpec, variants: Sequence[RenderedVariant]) -> dict[s
         "outputs": list(outputs.values()),
         "result_names": list(outputs),
         "variants": parts,
+        "shards": shards(part.graph for _, part in parts),
         "signature": ", ".join(
             [*(o.name for o in ordered), *(p.name for p in traced.params), "*", "compute"]
         ),

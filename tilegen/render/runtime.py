@@ -26,6 +26,7 @@ PARTS: Final = (
     "planning",
     "tuning",
     "autograd",
+    "sharding",
     "library",
     "ops",
     "math",
