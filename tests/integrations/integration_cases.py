@@ -12,6 +12,9 @@ from tilegen.integrations import nn as knn
 
 Inputs = Callable[..., tuple[torch.Tensor, ...]]
 
+#: Kernels run here: on a GPU, else in the interpreter where that is on.
+DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
+
 #: Relative and absolute, of values around 1. In bf16 both sides round once, and torch's own
 #: backward rounds between its steps too.
 TOLERANCES = {torch.float32: (1e-5, 1e-5), torch.bfloat16: (2e-2, 2e-2)}
@@ -168,17 +171,16 @@ def compare(
     dtype: torch.dtype = torch.float32,
     *,
     backend: str = "auto",
-    device: str = "cpu",
     compiled: bool = False,
 ) -> None:
     """Hold outputs and all gradients of a case against torch.nn's, from one state."""
     torch.manual_seed(0)
-    torchs = case.torchs().to(device, dtype)
+    torchs = case.torchs().to(DEVICE, dtype)
     for parameter in torchs.parameters():
         nn.init.normal_(parameter)
-    ours = case.ours(backend=backend).to(device, dtype)
+    ours = case.ours(backend=backend).to(DEVICE, dtype)
     ours.load_state_dict(torchs.state_dict())
-    inputs = case.inputs(dtype=dtype, device=device)
+    inputs = case.inputs(dtype=dtype, device=DEVICE)
     called = torch.compile(ours, backend="aot_eager", fullgraph=True) if compiled else ours
     results, expected = run(called, ours, inputs), run(torchs, torchs, inputs)
     rtol, atol = TOLERANCES[dtype]

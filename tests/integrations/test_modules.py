@@ -114,6 +114,15 @@ def test_autocast_gives_torchs_dtype(case: Case) -> None:
     torch.testing.assert_close(ours, torchs, rtol=2e-2, atol=2e-2)
 
 
+@pytest.mark.gpu
+@pytest.mark.parametrize("case", FEW, ids=str)
+def test_autocast_on_a_gpu_gives_torchs_dtype(case: Case) -> None:
+    inputs = case.inputs(dtype=torch.bfloat16, device="cuda")
+    with torch.autocast("cuda", torch.bfloat16):
+        ours, torchs = case.ours().cuda()(*inputs), case.torchs().cuda()(*inputs)
+    torch.testing.assert_close(ours, torchs, rtol=2e-2, atol=2e-2)
+
+
 def test_a_gradient_of_a_gradient_takes_the_torch_backend() -> None:
     x = torch.randn(2, 8, requires_grad=True)
     (grad,) = torch.autograd.grad(
