@@ -15,6 +15,7 @@ PACKAGE = ROOT / "tilegen"
 PLACES = {
     "torch": ("toolchain", "integrations"),
     "triton": ("toolchain", "integrations"),
+    "transformers": ("integrations",),
     "jinja2": ("render",),
     "sympy": ("analysis", "schedule"),
     "typer": ("cli.py",),

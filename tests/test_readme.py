@@ -68,6 +68,12 @@ def test_names_of_the_language_table_exist() -> None:
     assert lower <= spoken, "not in the README's table"
 
 
+@pytest.mark.parametrize("example", [e for e in PYTHON if "tilegen.integrations" in e])
+def test_an_example_of_training_runs(example: str, capsys: pytest.CaptureFixture[str]) -> None:
+    exec(example, {})
+    assert capsys.readouterr().out in ("", "1: SiLU\n2: LayerNorm\n")
+
+
 def test_the_example_of_a_project_runs(tmp_path: Path) -> None:
     (tmp_path / "specs").mkdir()
     (tmp_path / "specs/softplus_bias.py").write_text(PYTHON[2])
