@@ -12,59 +12,18 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
 import torch
 
-from tilegen.toolchain import peers, planning, report
+from tilegen.toolchain import contest, gradients, peers, planning, report
 from tilegen.toolchain.cases import SUITES, Case, bytes_of, select
-from tilegen.toolchain.timing import (
-    FLUSH_BYTES,
-    Call,
-    Clock,
-    DeviceClock,
-    GraphClock,
-    HostClock,
-    Timing,
-    capture,
-    interleave,
-    repeats_for,
-)
+from tilegen.toolchain.contest import PEERS, Contestant, Race, Settings, ready
+from tilegen.toolchain.timing import FLUSH_BYTES, Call, DeviceClock, interleave
 from tilegen.toolchain.verdict import Verdict, judge, judge_dropout, reference_outputs
 
 COPY_BYTES: Final = 2 * 2**30
-GRAPH_CALLS: Final = 20
-PEERS: Final = ("eager", "compile", "liger", "helion")
-
-
-@dataclass(frozen=True)
-class Settings:
-    """How long and what.
-
-    Attributes:
-        seconds: after that, cases that were not begun are listed as not run.
-        rounds: turns of each contestant.
-        budget: milliseconds of one turn.
-        peers: of ``PEERS``.
-    """
-
-    seconds: float = 360.0
-    rounds: int = 5
-    budget: float = 15.0
-    peers: tuple[str, ...] = PEERS
-
-
-@dataclass
-class Contestant:
-    """One entry of a case; ``complaint`` says why it has no time."""
-
-    name: str
-    call: Call | None = None
-    error: float | None = None
-    complaint: str = ""
-    record: dict[str, Any] = field(default_factory=dict)
 
 
 class Modules:
@@ -93,19 +52,45 @@ def run_case(
     """Check and time all contestants of one case; the result is one entry of ``bench.json``."""
     tensors = case.inputs(device)
     module = modules[case.op]
-    arguments = planning.arguments(module, tensors)
-    contestants = list(_contestants(case, module, modules.runtime, arguments, tensors, settings))
-    outputs = planning.poisoned_call(contestants[0].call) if contestants[0].call else ()
-    _check(case, contestants, module, modules.runtime, arguments, tensors)
-    timings = _time(case, contestants, device, settings)
+    with torch.set_grad_enabled(case.part != "forward"):
+        make = _race if case.part == "forward" else gradients.race
+        race = make(case, module, modules.runtime, tensors, settings)
+        contest.check(race)
+        timings = contest.timings(case.suite, race.contestants, device, settings)
+    return _head(case, race.bytes) | {
+        "contestants": [contest.entry(one, timings.get(one.name)) for one in race.contestants],
+    }
+
+
+def _head(case: Case, moved: int) -> dict[str, Any]:
+    """Return what the JSON says of a case itself."""
     return {
         "suite": case.suite,
         "op": case.op,
         "shape": case.shape,
         "dtype": str(case.dtype).removeprefix("torch."),
-        "bytes": bytes_of((*tensors, *outputs)),
-        "contestants": [_entry(entry, timings.get(entry.name)) for entry in contestants],
+        "part": case.part,
+        "bytes": moved,
     }
+
+
+def _race(
+    case: Case, module: Any, runtime: Any, tensors: Sequence[torch.Tensor], settings: Settings
+) -> Race:
+    """Return our op and its peers on one set of inputs."""
+    arguments = planning.arguments(module, tensors)
+    contestants = list(_contestants(case, module, runtime, arguments, tensors, settings))
+    outputs = planning.poisoned_call(contestants[0].call) if contestants[0].call else ()
+    moved = bytes_of((*tensors, *outputs))
+    del outputs
+    expected = reference_outputs(module, runtime, arguments.tensors, arguments.params)
+
+    def verdict(name: str, results: Sequence[torch.Tensor]) -> Verdict:
+        if case.op == "dropout_residual_add" and name in PEERS:
+            return judge_dropout(results[0], tensors[0], tensors[1])
+        return judge(results, expected)
+
+    return Race(contestants, verdict, lambda: planning.record(runtime.last_launch()), moved)
 
 
 def _contestants(
@@ -118,11 +103,12 @@ def _contestants(
 ) -> Iterator[Contestant]:
     """Yield our op first, then its peers, each ready to call or with the reason why not."""
     public = getattr(module, case.op)
-    yield _ready("tilegen", lambda: lambda: public(*tensors))
+    yield ready("tilegen", lambda: lambda: public(*tensors))
     if case.suite == "host":
-        yield _ready("hand-written", lambda: planning.hand_written(module, runtime, arguments))
+        yield ready("hand-written", lambda: planning.hand_written(module, runtime, arguments))
         overload = module.OP.overload
-        yield _ready("registered op", lambda: lambda: overload(*arguments.all))
+        flags = (False,) if module.OP.saved else ()
+        yield ready("registered op", lambda: lambda: overload(*arguments.all, *flags))
     eager = peers.EAGER.get(case.op) or planning.eager_reference(module, runtime, arguments)
     makers: Mapping[str, Callable[[], peers.Function | None]] = {
         "eager": lambda: eager,
@@ -133,110 +119,11 @@ def _contestants(
     for name in settings.peers:
         if case.suite == "host" and name in ("liger", "helion"):
             continue
-        yield _ready(name, lambda name=name: _bound(makers[name](), tensors))  # type: ignore[misc]
+        yield ready(name, lambda name=name: _bound(makers[name](), tensors))  # type: ignore[misc]
 
 
 def _bound(function: peers.Function | None, tensors: Sequence[torch.Tensor]) -> Call | None:
     return None if function is None else lambda: function(*tensors)
-
-
-def _ready(name: str, make: Callable[[], Call | None]) -> Contestant:
-    """Build a contestant; a peer that is missing or has no such kernel says so."""
-    try:
-        call = make()
-    except ImportError as error:
-        return Contestant(name, complaint=f"not installed: {error}")
-    except Exception as error:
-        return Contestant(name, complaint=_said(error))
-    return Contestant(name, call, complaint="" if call else "has no such kernel")
-
-
-def _said(error: Exception) -> str:
-    """Return an error as one line; an error that leaves the GPU unusable ends the run instead."""
-    text = f"{type(error).__name__}: {' '.join(str(error).split())}"[:300]
-    if any(sign in text for sign in ("illegal memory", "unspecified launch", "misaligned address")):
-        raise error
-    return text
-
-
-def _check(
-    case: Case,
-    contestants: Sequence[Contestant],
-    module: Any,
-    runtime: Any,
-    arguments: planning.Arguments,
-    tensors: Sequence[torch.Tensor],
-) -> None:
-    """Call each contestant once; one that fails or is wrong loses its call, so it is not timed."""
-    expected = reference_outputs(module, runtime, arguments.tensors, arguments.params)
-    for entry in contestants:
-        if entry.call is None:
-            continue
-        try:
-            results = planning.poisoned_call(entry.call)
-            verdict = _judge(case, entry.name, results, expected, tensors)
-        except Exception as error:
-            entry.call, entry.complaint = None, _said(error)
-            continue
-        entry.error = verdict.error
-        if verdict.complaint:
-            entry.call, entry.complaint = None, f"wrong: {verdict.complaint}"
-        if entry.name == "tilegen":
-            entry.record = planning.record(runtime.last_launch())
-
-
-def _judge(
-    case: Case,
-    name: str,
-    results: Sequence[torch.Tensor],
-    expected: Sequence[torch.Tensor],
-    tensors: Sequence[torch.Tensor],
-) -> Verdict:
-    if case.op == "dropout_residual_add" and name in PEERS:
-        return judge_dropout(results[0], tensors[0], tensors[1])
-    return judge(results, expected)
-
-
-def _time(
-    case: Case, contestants: Sequence[Contestant], device: torch.device, settings: Settings
-) -> dict[str, Timing]:
-    """Time the contestants that are left, as the suite wants it."""
-    calls: dict[str, Call] = {}
-    graphs = []  # a graph must outlive its replays
-    clock: Clock = DeviceClock(device)
-    if case.suite == "small":
-        clock = GraphClock(clock, GRAPH_CALLS)
-    elif case.suite == "host":
-        clock = HostClock()
-    for entry in contestants:
-        if entry.call is None:
-            continue
-        try:
-            for _ in range(3):
-                entry.call()
-            if case.suite == "small":
-                graphs.append(capture(entry.call, GRAPH_CALLS))
-                calls[entry.name] = graphs[-1].replay
-            else:
-                calls[entry.name] = entry.call
-        except Exception as error:
-            entry.complaint = _said(error)
-    if case.suite == "host":
-        return interleave(clock, calls, 2 * settings.rounds, dict.fromkeys(calls, 3))
-    repeats = {
-        name: repeats_for(sorted(clock.times(call, 5))[2] + 0.1, settings.budget)
-        for name, call in calls.items()
-    }
-    return interleave(clock, calls, settings.rounds, repeats)
-
-
-def _entry(entry: Contestant, timing: Timing | None) -> dict[str, Any]:
-    """Return what the JSON says of one contestant."""
-    found: dict[str, Any] = {"name": entry.name, "error": entry.error, "complaint": entry.complaint}
-    found |= entry.record or {"path": entry.name}
-    if timing is not None:
-        found |= {"ms": timing.ms, "rounds": list(timing.rounds), "spread": timing.spread}
-    return found
 
 
 def copy_rate(device: torch.device, settings: Settings) -> float:
@@ -291,7 +178,10 @@ def compile_all(cases: Sequence[Case], modules: Modules, device: torch.device) -
 
     def compile_one(case: Case) -> None:
         with torch.no_grad(), suppress(Exception):
-            getattr(modules[case.op], case.op)(*case.inputs(device))
+            tensors = case.inputs(device)
+            getattr(modules[case.op], case.op)(*tensors)
+            if case.part != "forward":
+                gradients.Problem(case, modules[case.op], modules.runtime, tensors).results()
 
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(compile_one, cases))
@@ -307,17 +197,12 @@ def _guarded(
     try:
         return run_case(case, modules, device, settings)
     except torch.cuda.OutOfMemoryError as error:
-        said = _said(error)
+        said = contest.said(error)
     except (RuntimeError, TypeError, ValueError, NotImplementedError) as error:
-        said = _said(error)
+        said = contest.said(error)
     finally:
         torch.cuda.empty_cache()
-    return {
-        "suite": case.suite,
-        "op": case.op,
-        "shape": case.shape,
-        "dtype": str(case.dtype).removeprefix("torch."),
-        "bytes": 0,
+    return _head(case, 0) | {
         "contestants": [{"name": "tilegen", "error": None, "complaint": said}],
     }
 

@@ -10,8 +10,11 @@ from typing import Final
 
 import torch
 
-SUITES: Final = ("row", "small", "elementwise", "host", "more")
-"""Groups of cases, in the order in which a full run takes them. "more" is not in "all"."""
+SUITES: Final = ("row", "small", "elementwise", "host", "backward", "more")
+"""Groups of cases, in the order in which a full run takes them."""
+
+NOT_IN_ALL: Final = ("backward", "more")
+"""Suites that run only when they are named."""
 
 Tensors = tuple[torch.Tensor, ...]
 
@@ -22,14 +25,16 @@ class Case:
 
     Attributes:
         suite: "row" and "elementwise" are timed one call at a time, with a cold L2; "small" from a
-            CUDA graph; "host" is the time that a call takes on the CPU.
+            CUDA graph; "host" is the time that a call takes on the CPU; "backward" is of gradients.
         sizes: of the op's first tensor, as its maker below takes them.
+        part: what is timed: "forward", "backward", or "both", from inputs to gradients.
     """
 
     suite: str
     op: str
     sizes: tuple[int, ...]
     dtype: torch.dtype = torch.bfloat16
+    part: str = "forward"
 
     @property
     def shape(self) -> str:
@@ -169,8 +174,12 @@ MAKERS: Final[dict[str, Maker]] = {
 }
 
 
-def _cases(suite: str, ops: str, *shapes: tuple[int, ...]) -> Iterable[Case]:
-    return (Case(suite, op, sizes) for op in ops.split() for sizes in shapes)
+def _cases(suite: str, ops: str, *shapes: tuple[int, ...], part: str = "forward") -> Iterable[Case]:
+    return (Case(suite, op, sizes, part=part) for op in ops.split() for sizes in shapes)
+
+
+def _backward(ops: str, *shapes: tuple[int, ...], part: str = "backward") -> Iterable[Case]:
+    return _cases("backward", ops, *shapes, part=part)
 
 
 _SOFTMAX: Final = ((4096, 4096), (32768, 1024), (16384, 8192), (4096, 32000), (2048, 131072))
@@ -193,6 +202,13 @@ CASES: Final[tuple[Case, ...]] = (
     *_cases("elementwise", "dropout_residual_add", (16384, 8192)),
     *_cases("elementwise", "adaln_modulate", (8, 4096, 4096)),
     *_cases("host", "vector_add rmsnorm softmax add_rmsnorm", (64, 4096)),
+    *_backward("rmsnorm add_rmsnorm layernorm", *_NORM),
+    *_backward("softmax log_softmax", (16384, 8192)),
+    *_backward("swiglu geglu", (16384, 11008)),
+    *_backward("cross_entropy", (8192, 32000), (4096, 128256), part="both"),
+    *_backward("bias_gelu dyt", (16384, 8192)),
+    *_backward("rope", _HEADS),
+    *_backward("groupnorm", _IMAGE),
     *_cases("more", "rmsnorm_llama rmsnorm_gemma add_layernorm l2norm logsumexp", (16384, 8192)),
     *_cases("more", "rmsnorm_quant_fp8 row_quant_int8 kl_div mse_loss", (16384, 8192)),
     *_cases("more", "groupnorm_silu", _IMAGE),
@@ -208,7 +224,11 @@ def select(suites: Sequence[str], ops: Sequence[str] = (), shape: str = "") -> t
     Raises:
         ValueError: no case is left; the message names what there is.
     """
-    wanted = [suite for suite in SUITES if suite in suites or (suite != "more" and "all" in suites)]
+    wanted = [
+        suite
+        for suite in SUITES
+        if suite in suites or (suite not in NOT_IN_ALL and "all" in suites)
+    ]
     unknown = set(ops) - set(MAKERS)
     if unknown:
         raise ValueError(f"no op {', '.join(sorted(unknown))}; there are: {', '.join(MAKERS)}")

@@ -76,6 +76,12 @@ EAGER: Final[Mapping[str, Function]] = {
 }
 
 
+LOSSES: Final[Mapping[str, Function]] = {
+    "cross_entropy": lambda logits, target: F.cross_entropy(logits, target),
+}
+"""One number, as a training step wants it: for cases that time forward and backward together."""
+
+
 def compiled(function: Function) -> Function:
     """Return ``function`` under torch.compile in its default mode, from an empty cache."""
     torch._dynamo.reset()
@@ -133,6 +139,40 @@ _LIGER: Final[Mapping[str, Callable[[], Function]]] = {
     "groupnorm": _apply("LigerGroupNormFunction", 256, 32, 1e-5),
     "cross_entropy": _liger_cross_entropy,
 }
+
+
+def liger_loss(op: str) -> Function | None:
+    """Return Liger's kernel for the loss ``op`` of ``LOSSES``, or None if it has none.
+
+    Raises:
+        ImportError: Liger is not installed.
+    """
+    if op != "cross_entropy":
+        return None
+    apply = _liger_ops().LigerCrossEntropyFunction.apply
+    return lambda logits, target: apply(logits, target, None, -100, 0.0, 0.0, "mean")[0]
+
+
+def liger_in_place(op: str) -> Function | None:
+    """Return Liger's kernel for ``op`` as it differentiates fastest, or None if it has none.
+
+    That of RMSNorm writes its gradient over the upstream one, which saves filling a new tensor.
+
+    Raises:
+        ImportError: Liger is not installed.
+    """
+    if op == "rmsnorm":
+        return _apply("LigerRMSNormFunction", 1e-6, 0.0, "llama", True)()
+    return liger(op)
+
+
+LIGER_OVERWRITES: Final[Mapping[str, str]] = {
+    "rmsnorm": "upstream",
+    "swiglu": "inputs",
+    "geglu": "inputs",
+    "cross_entropy": "inputs",
+}
+"""What Liger's gradients are written over: it gets copies of its own, fresh ones for each call."""
 
 
 def helion(op: str) -> Function | None:

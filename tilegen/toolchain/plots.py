@@ -10,6 +10,7 @@ from tilegen.toolchain import report
 COLOURS: Final = {
     "tilegen": "#1f77b4",
     "eager": "#bbbbbb",
+    "op by op": "#777777",
     "compile": "#ff7f0e",
     "liger": "#2ca02c",
     "helion": "#9467bd",
@@ -62,7 +63,9 @@ def _bars(axes: Any, cases: Sequence[Mapping[str, Any]], result: Mapping[str, An
                 share = 0.0 if timed else report.share(case, entry, result["copy"])
                 lengths.append(entry["ms"] * 1e3 if timed else share)
         axes.barh(places, lengths, height, label=name, color=COLOURS[name])
-    axes.set_yticks(range(len(cases)), [f"{c['op']} {c['shape']}" for c in cases], fontsize=8)
+    axes.set_yticks(
+        range(len(cases)), [f"{report.label(c)} {c['shape']}" for c in cases], fontsize=8
+    )
     axes.invert_yaxis()
     if timed:
         axes.set_xlabel("microseconds a call")

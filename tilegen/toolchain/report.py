@@ -100,10 +100,15 @@ def share(case: Mapping[str, Any], entry: Mapping[str, Any], copy: Sequence[floa
     return float(case["bytes"] / (entry["ms"] * 1e-3) / statistics.median(copy))
 
 
+def label(case: Mapping[str, Any]) -> str:
+    """Return the op of a case, with what is timed where its suite does not say so."""
+    return f"{case['op']} fwd+bwd" if case.get("part") == "both" else str(case["op"])
+
+
 def line(case: Mapping[str, Any], copy: Sequence[float]) -> str:
     """Return one row of the table."""
     timed = by_name(case)
-    head = f"{case['op']:22} {case['shape']:14}"
+    head = f"{label(case):22} {case['shape']:14}"
     if OURS not in timed:
         ours = next(entry for entry in case["contestants"] if entry["name"] == OURS)
         return f"{head} NOT TIMED: {ours['complaint']}"

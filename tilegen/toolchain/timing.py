@@ -19,6 +19,30 @@ FLUSH_BYTES: Final = 256 * 2**20
 """What is written before each timing: more than twice the L2 of any GPU in the table."""
 
 
+@dataclass(frozen=True)
+class Restored:
+    """A call that overwrites what it reads: ``restore`` runs before each, outside of its time."""
+
+    call: Call
+    restore: Call
+
+    def __call__(self) -> object:
+        """Call without restoring."""
+        return self.call()
+
+
+def restored(call: Call) -> Call:
+    """Return a call that restores first what it overwrites, if anything."""
+    if not isinstance(call, Restored):
+        return call
+
+    def restoring() -> object:
+        call.restore()
+        return call.call()
+
+    return restoring
+
+
 class Clock(Protocol):
     """Measures calls, in milliseconds each."""
 
@@ -72,9 +96,11 @@ class DeviceClock:
     A pause of the GPU in front lets the CPU run ahead, so that a slow launcher leaves no gaps.
     """
 
-    def __init__(self, device: torch.device, flush_bytes: int = FLUSH_BYTES) -> None:
+    def __init__(
+        self, device: torch.device, flush_bytes: int = FLUSH_BYTES, waits: int = 1
+    ) -> None:
         self.buffer = torch.empty(flush_bytes // 4, dtype=torch.int32, device=device)
-        self.pause = 200_000  # cycles a call: 0.1 ms
+        self.pause = 200_000 * waits  # cycles a call: 0.1 ms each
 
     def times(self, call: Call, repeats: int) -> list[float]:
         """Return the milliseconds of each of ``repeats`` calls on the GPU."""
@@ -84,6 +110,8 @@ class DeviceClock:
         cuda.synchronize()
         cuda._sleep(self.pause * repeats)
         for start, end in zip(starts, ends, strict=True):
+            if isinstance(call, Restored):
+                call.restore()
             self.buffer.zero_()
             start.record()
             call()
