@@ -30,6 +30,7 @@ import math
 import os
 import re
 import struct
+import sys
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
@@ -2084,6 +2085,32 @@ class Gradients(NamedTuple):
     alike: tuple[str, ...] = ()
 
 
+def is_dual(tensor: torch.Tensor | None) -> bool:
+    """Return whether a tensor carries a forward-mode gradient."""
+    if tensor is None or torch.compiler.is_compiling() or forward_ad._current_level < 0:
+        return False
+    return cast(Any, forward_ad.unpack_dual)(tensor).tangent is not None
+
+
+def in_functional_gradient() -> bool:
+    """Return whether a transform of torch.func differentiates around the call."""
+    if torch.compiler.is_compiling() or not torch._C._are_functorch_transforms_active():
+        return False
+    levels = torch._C._functorch.get_interpreter_stack() or ()
+    return any(level.key() == torch._C._functorch.TransformType.Grad for level in levels)
+
+
+def recorded(tensor: torch.Tensor) -> bool:
+    """Return whether autograd follows a tensor, or what is behind a batched one, which hides it."""
+    while not tensor.requires_grad:
+        if torch.compiler.is_compiling() or not torch._C._functorch.is_functorch_wrapped_tensor(
+            tensor
+        ):
+            return False
+        tensor = torch._C._functorch.get_unwrapped(tensor)
+    return True
+
+
 def differentiation(op: "Op") -> tuple[Callable[..., Any], Callable[..., None]]:
     """Return the backward of a registered op, and what sets up its context."""
     if op.partial:
@@ -2094,45 +2121,64 @@ def differentiation(op: "Op") -> tuple[Callable[..., Any], Callable[..., None]]:
 
 
 def _kept(gradients: Gradients) -> list[str]:
-    """Return the inputs of a backward that the forward keeps."""
+    """Return the inputs of a backward whose memory the forward keeps."""
     taken = gradients.op.inputs if gradients.op else ()
-    return [o.name for o in taken if o.name not in gradients.upstream.values()]
+    known = {*gradients.upstream.values(), *gradients.alike}
+    return [operand.name for operand in taken if operand.name not in known]
+
+
+def _described(gradients: Gradients) -> list[str]:
+    """Return what the backward may need the shape of; an only output always has a gradient."""
+    return [*gradients.alike, *(gradients.upstream if len(gradients.upstream) > 1 else ())]
 
 
 def _setup(op: "Op", gradients: Gradients) -> Callable[..., None]:
-    kept = _kept(gradients)
+    names = [*(o.name for o in op.inputs), *(o.name for o in op.results)]
+    kept = pick([names.index(name) for name in _kept(gradients)])
+    described = pick([names.index(name) for name in _described(gradients)])
+    constant = pick([at for at, o in enumerate(op.results) if o.name not in gradients.upstream])
+    count, last = len(op.inputs), len(op.inputs) + len(op.params)
 
     def setup(ctx: Any, inputs: Sequence[Any], output: Any) -> None:
-        tensors, ctx.params, _ = split(op, inputs)
         results = (output,) if isinstance(output, torch.Tensor) else output
-        known = dict(zip((o.name for o in op.inputs), tensors, strict=True))
-        known |= dict(zip((o.name for o in op.results), results, strict=True))
-        alike = {name: _shape_alone(known[name]) for name in gradients.alike}
-        ctx.save_for_backward(*(alike.get(name, known.get(name)) for name in kept))
-        ctx.sources = op.variants[op.variant_key(tensors, ctx.params)].gradients
-        ctx.like = [(tuple(t.shape), t.dtype, t.device) for t in results]
-        pairs = zip(op.results, results, strict=True)
-        constant = [t for o, t in pairs if o.name not in gradients.upstream]
-        ctx.mark_non_differentiable(*constant)
+        tensors = (*inputs[:count], *results)
+        ctx.save_for_backward(*kept(tensors))
+        ctx.likes = [t if t is None else (t.shape, t.dtype) for t in described(tensors)]
+        ctx.params = inputs[count:last]
+        ctx.sources = op.variants[op.variant_key(inputs[:count], ctx.params)].gradients
+        ctx.whole = not op.saved or inputs[last]
+        ctx.mark_non_differentiable(*constant(results))
         ctx.set_materialize_grads(False)
 
     return setup
 
 
 def _backward(op: "Op", gradients: Gradients) -> Callable[..., Any]:
-    kept = _kept(gradients)
+    kept, described = _kept(gradients), _described(gradients)
+    total = len(op.inputs) + len(op.params) + bool(op.saved)
 
     def backward(ctx: Any, *grads: torch.Tensor | None) -> tuple[torch.Tensor | None, ...]:
+        some = next((grad for grad in grads if grad is not None), None)
+        if some is None:
+            return (None,) * total
+        if not ctx.whole:
+            raise RuntimeError(
+                f"{op.name}: the forward was called with save=False, and kept too little for a "
+                f"gradient"
+            )
         known: dict[Any, Any] = dict(zip(kept, ctx.saved_tensors, strict=True))
-        for output, grad, like in zip(op.results, grads, ctx.like, strict=True):
+        likes = dict(zip(described, ctx.likes, strict=True))
+        for name in gradients.alike:
+            known[name] = likes[name] and _blank(some, *likes[name])
+        for output, grad in zip(op.results, grads, strict=True):
             if output.name in gradients.upstream:
-                known[gradients.upstream[output.name]] = _zeros(*like) if grad is None else grad
+                given = _zeros(some, *likes[output.name]) if grad is None else grad
+                known[gradients.upstream[output.name]] = given
         needs = zip(op.inputs, ctx.needs_input_grad, strict=False)
         sources = [ctx.sources.get(o.name) if need else None for o, need in needs]
         if gradients.op is not None:
             known |= _results(gradients.op, known, ctx.params, sources)
-        rest = len(op.params) + bool(op.saved)
-        return (*(known.get(source) for source in sources), *(None,) * rest)
+        return (*(known.get(source) for source in sources), *(None,) * (total - len(sources)))
 
     return backward
 
@@ -2149,14 +2195,14 @@ def _results(
     return dict(zip((o.name for o in op.outputs), made, strict=True))
 
 
-def _shape_alone(tensor: torch.Tensor | None) -> torch.Tensor | None:
-    """Return a tensor of the same shape and dtype without its memory."""
-    return None if tensor is None else tensor.new_empty(()).expand(tensor.shape)
+def _blank(some: torch.Tensor, shape: torch.Size, dtype: torch.dtype) -> torch.Tensor:
+    """Return a tensor of one element in memory; the backward reads its shape and dtype alone."""
+    return some.new_empty((), dtype=dtype).expand(shape)
 
 
-def _zeros(shape: tuple[int, ...], dtype: torch.dtype, device: torch.device) -> torch.Tensor:
-    """Return the upstream gradient of an output that nothing was made of."""
-    return torch.zeros((), dtype=dtype, device=device).expand(shape)
+def _zeros(some: torch.Tensor, shape: torch.Size, dtype: torch.dtype) -> torch.Tensor:
+    """Return the upstream gradient of an output that nothing was made of, a DTensor if ``some`` is."""
+    return some.new_zeros((), dtype=dtype).expand(shape)
 
 
 def _mark_all(ctx: Any, inputs: Sequence[Any], output: Any) -> None:
@@ -2177,6 +2223,71 @@ def _refuse(op: "Op") -> Callable[..., Any]:
         )
 
     return backward
+
+
+# --- Sharding: what DTensor may split over processes
+
+
+def tell_dtensor(op: "Op") -> None:
+    """Register how the op may be sharded, where DTensor is in use and does not know it yet."""
+    if "torch.distributed.tensor" not in sys.modules:
+        return
+    # Here because it takes most of a second to import.
+    from torch.distributed.tensor import DTensor
+    from torch.distributed.tensor._op_schema import RuntimeSchemaInfo
+    from torch.distributed.tensor.experimental import register_sharding
+
+    propagator, overload = DTensor._op_dispatcher.sharding_propagator, cast(Any, op.overload)
+    if overload in propagator.op_strategy_funcs:
+        return
+    register_sharding(overload)(_acceptable(op))
+    # DTensor remembers a call by its tensors and by all arguments from the first integer on. The
+    # sizes of results depend on the params that are sizes and on the flags that come last.
+    sizes = [at for at, param in enumerate(op.params) if param.kind == "size"]
+    first = len(op.inputs) + min((*sizes, len(op.params)))
+    propagator.op_to_schema_info[overload] = RuntimeSchemaInfo(first, needs_pytree=True)
+
+
+def _acceptable(op: "Op") -> Callable[..., Any]:
+    """Return the rule: along one axis of the mesh nothing is split, or one axis of one dim is."""
+
+    def rule(*arguments: Any) -> list[tuple[list[Any], list[Any]]]:
+        from torch.distributed.tensor import Partial, Replicate, Shard
+
+        tensors, _, wanted = split(op, arguments)
+        flags = wanted or (True,) * len(op.results)
+        ranks = [(o.dims, t.ndim) for o, t in zip(op.inputs, tensors, strict=True) if t is not None]
+        leading = max((rank - len(dims) for dims, rank in ranks), default=0)
+
+        def placed(dims: Dims, dim: str, offset: int) -> Any:
+            axis = _axis(dims, dim, op.fold, leading)
+            return Replicate() if axis is None else Shard(axis + offset)
+
+        def placements(dim: str, offset: int) -> tuple[list[Any], list[Any]]:
+            terms = op.shards.get(dim, ())
+            results = [
+                Partial() if output.name in terms else placed(output.dims, dim, offset)
+                for output in op.results
+            ]
+            results = [p if want else Replicate() for p, want in zip(results, flags, strict=True)]
+            inputs = [
+                None if tensor is None else placed(operand.dims, dim, offset)
+                for operand, tensor in zip(op.inputs, tensors, strict=True)
+            ]
+            return results, inputs + [None] * (len(arguments) - len(inputs))
+
+        axes = [(dim, at) for dim in op.shards for at in range(1 + leading * (dim == op.fold))]
+        return [placements(dim, offset) for dim, offset in (("", 0), *axes)]
+
+    return rule
+
+
+def _axis(dims: Dims, dim: str, fold: str | None, leading: int) -> int | None:
+    """Return the first axis of a dim in a tensor of these dims; None if it has no such dim."""
+    if dim not in dims:
+        return None
+    at = dims.index(dim)
+    return at + leading * (fold in dims[:at])
 
 
 # --- Library: registered PyTorch ops
@@ -2245,9 +2356,14 @@ def split(op: "Op", arguments: Sequence[Any]) -> tuple[Any, Any, tuple[bool, ...
 
 
 def _fake(op: "Op") -> Callable[..., Any]:
-    """Return a function that gives empty results in the layouts of the real ones."""
+    """Return a function that gives empty results in the layouts of the real ones.
+
+    DTensor asks it for the results of the whole tensors before it looks for a rule of sharding, so
+    that this is where the rule is registered.
+    """
 
     def fake(*arguments: Any) -> Any:
+        tell_dtensor(op)
         inputs, params, wanted = split(op, arguments)
         layouts = output_layouts(op, inputs, bind(op, inputs, params))
         flags = wanted or (True,) * len(layouts)
@@ -2317,6 +2433,8 @@ class Op:
         inplace: inputs that each program reads where it writes, so ``out`` may be the same view.
         preserve_strides: outputs take the dense strides that their operands share.
         nonempty: dims that a maximum or another reduction without an identity runs over.
+        shards: dims that may be split over processes, each with the results that are sums over
+            it then: of these a process has a term.
         saved: results that only a backward sees.
         gradients: how it is differentiated; None for results that are constants to autograd.
         partial: whether a call says which outputs it wants, as that of a backward does.
@@ -2337,6 +2455,7 @@ class Op:
         inplace: Sequence[str] = (),
         preserve_strides: bool = False,
         nonempty: Sequence[str] = (),
+        shards: Mapping[str, Sequence[str]] | None = None,
         saved: Sequence[Output] = (),
         gradients: Gradients | None = None,
         partial: bool = False,
@@ -2356,10 +2475,15 @@ class Op:
         self.inplace = frozenset(inplace)
         self.preserve_strides = preserve_strides
         self.nonempty = tuple(nonempty)
+        self.shards = dict(shards or {})
         self._floats = self._positions(lambda param: param.kind == "float")
         self._integers = self._positions(lambda param: param.kind == "int")
         self._keyed = self._positions(lambda param: param.kind not in ("float", "int"))
         self._optional = self._positions(lambda param: param.optional)
+        arguments = {o.name: (at, False) for at, o in enumerate(self.inputs)}
+        for at, param in enumerate(self.params, len(self.inputs)):
+            arguments[param.name] = at, param.kind in ("bool", "literal")
+        self._choosing = tuple(arguments[name] for name in self.specialize)
         self.overload = register(self, f"{name}_{spec_hash}")
 
     def _positions(self, test: Callable[[Param], bool]) -> tuple[int, ...]:
@@ -2436,6 +2560,8 @@ class Op:
             if outs is not None:
                 check_aliases(self, inputs, outs, pointers, call.spans)
             results = call(inputs, pointers, params, outs)
+        if outs is not None:
+            torch.autograd.graph.increment_version(outs)  # kernels write behind autograd's back
         LAUNCHES.last = call.record
         return results[0] if len(results) == 1 else tuple(results)
 
@@ -2449,6 +2575,11 @@ class Op:
                 raise TypeError(
                     f"{self.name}: out for {output.name} must be a tensor, "
                     f"got {type(tensor).__name__}"
+                )
+            if tensor.requires_grad and torch.is_grad_enabled():
+                raise ValueError(
+                    f"{self.name}: out for {output.name} requires a gradient, and none passes "
+                    f"through a write to it; call it under torch.no_grad()"
                 )
         return outs
 
@@ -2536,10 +2667,10 @@ class Op:
 
     def variant_key(self, inputs: Tensors, params: Sequence[Any]) -> tuple[Any, ...]:
         """Return the key of the variant that these arguments choose."""
-        values = {o.name: t is not None for o, t in zip(self.inputs, inputs, strict=True)}
-        for param, value in zip(self.params, params, strict=True):
-            values[param.name] = value if param.kind in ("bool", "literal") else value is not None
-        return tuple(values[name] for name in self.specialize)
+        if not self.specialize:
+            return ()
+        given = (*inputs, *params)
+        return tuple([given[at] if told else given[at] is not None for at, told in self._choosing])
 
     def _runs_reference(self, backend: str, inputs: Tensors) -> bool:
         """Return whether a call runs the reference; on a CPU kernels need the interpreter."""
@@ -2568,23 +2699,24 @@ class Op:
         for operand, tensor in zip(self.inputs, inputs, strict=True):
             if not isinstance(tensor, torch.Tensor) and not (tensor is None and operand.optional):
                 bind(self, inputs, params)  # says what is wrong
-            if backend != "torch" and self._is_dual(tensor):
+            if backend != "torch" and is_dual(tensor):
                 raise NotImplementedError(
                     f'{self.name} has no forward-mode gradient; backend="torch" has one'
                 )
-        recording = self._recording(inputs)
+        recording = torch.is_grad_enabled() and any(t is not None and recorded(t) for t in inputs)
         if recording and out is not None:
             raise ValueError(
                 f"{self.name}: out cannot be given while an input requires a gradient; call it "
                 f"under torch.no_grad()"
             )
         if self._runs_reference(backend, inputs) and backend == "torch":
-            binding = bind(self, inputs, params)
-            variant = self.variants[self.variant_key(inputs, params)]
-            layouts = output_layouts(self, inputs, binding)
-            self._check_reductions(binding, layouts)
-            results = tuple(evaluate(self, variant.reference, inputs, params, layouts))
+            results = self._trace(inputs, params)
         else:
+            if recording and in_functional_gradient():
+                raise NotImplementedError(
+                    f"{self.name}: torch.func.grad, vjp and jacrev do not reach the gradient of a "
+                    f'registered op; torch.autograd.grad does, or backend="torch"'
+                )
             made = self.overload(*inputs, *params, *((recording,) if self.saved else ()))
             results = (made,) if isinstance(made, torch.Tensor) else made
         results = results[: len(self.outputs)]
@@ -2595,16 +2727,25 @@ class Op:
             target.copy_(value)
         return out
 
+    def _trace(self, inputs: Tensors, params: Sequence[Any]) -> tuple[torch.Tensor, ...]:
+        """Run the reference where PyTorch sees every op of it.
+
+        Inputs that have no gradient in the spec have none here either.
+        """
+        binding = bind(self, inputs, params)
+        variant = self.variants[self.variant_key(inputs, params)]
+        layouts = output_layouts(self, inputs, binding)
+        self._check_reductions(binding, layouts)
+        taken = [
+            t.detach() if t is not None and o.name not in variant.gradients else t
+            for o, t in zip(self.inputs, inputs, strict=True)
+        ]
+        return tuple(evaluate(self, variant.reference, taken, params, layouts))
+
     @staticmethod
     def _recording(inputs: Tensors) -> bool:
         """Return whether autograd records a call with these inputs."""
         return torch.is_grad_enabled() and any(t is not None and t.requires_grad for t in inputs)
-
-    @staticmethod
-    def _is_dual(tensor: torch.Tensor | None) -> bool:
-        if tensor is None or torch.compiler.is_compiling() or forward_ad._current_level < 0:
-            return False
-        return cast(Any, forward_ad.unpack_dual)(tensor).tangent is not None
 
 
 def _hip_alignment(tensor: torch.Tensor) -> tuple[bool, bool]:

@@ -1,6 +1,6 @@
 """Modulate normalised tokens by the condition of their sample (DiT, arXiv:2212.09748).
 
-Built by tilegen 0.1.0 from specs/adaln_modulate.py (spec a6a63a77, templates 6c84c300).
+Built by tilegen 0.1.0 from specs/adaln_modulate.py (spec a6a63a77, templates 940f6910).
 Rebuild with `tilegen build`; edits are overwritten.
 
 Traffic: 2*B*N*S*e + 2*B*N*e bytes (e: bytes of an element)
@@ -638,6 +638,7 @@ BACKWARD = Op(
         Output("grad_shift", ("B", "N"), like="shift"),
     ),
     fold="B",
+    shards={"B": (), "S": ("grad_scale", "grad_shift"), "N": ()},
     partial=True,
     variants={
         (): Variant(_plan_backward, reference_backward),
@@ -655,6 +656,7 @@ OP = Op(
     fold="B",
     inplace=("x",),
     preserve_strides=True,
+    shards={"B": (), "S": (), "N": ()},
     gradients=Gradients({"out": "grad_out"}, BACKWARD, alike=("shift",)),
     variants={
         (): Variant(

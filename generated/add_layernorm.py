@@ -2,7 +2,7 @@
 
 y normalises the unrounded sum; h is that sum as it is stored, rounded.
 
-Built by tilegen 0.1.0 from specs/add_layernorm.py (spec f5dda980, templates 6c84c300).
+Built by tilegen 0.1.0 from specs/add_layernorm.py (spec f5dda980, templates 940f6910).
 Rebuild with `tilegen build`; edits are overwritten.
 
 Traffic: 4*M*N*e + N*e bytes (e: bytes of an element)
@@ -3996,6 +3996,7 @@ BACKWARD = Op(
     ),
     fold="M",
     specialize=("bias",),
+    shards={"M": ("grad_weight", "grad_bias")},
     partial=True,
     variants={
         (False,): Variant(_plan_backward, reference_backward),
@@ -4017,6 +4018,7 @@ OP = Op(
     fold="M",
     specialize=("bias",),
     inplace=("x", "residual"),
+    shards={"M": ()},
     gradients=Gradients({"y": "grad_y", "h": "grad_h"}, BACKWARD, alike=("bias",)),
     variants={
         (False,): Variant(

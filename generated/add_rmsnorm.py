@@ -2,7 +2,7 @@
 
 y normalises the unrounded sum; h is that sum as it is stored, rounded.
 
-Built by tilegen 0.1.0 from specs/add_rmsnorm.py (spec 76e34d14, templates 6c84c300).
+Built by tilegen 0.1.0 from specs/add_rmsnorm.py (spec 76e34d14, templates 940f6910).
 Rebuild with `tilegen build`; edits are overwritten.
 
 Traffic: 4*M*N*e + N*e bytes (e: bytes of an element)
@@ -2029,6 +2029,7 @@ BACKWARD = Op(
     params=(Param("eps", "float", 1e-06),),
     outputs=(Output("grad_x", ("M", "N"), like="h"), Output("grad_weight", ("N",), like="weight")),
     fold="M",
+    shards={"M": ("grad_weight",)},
     partial=True,
     variants={
         (): Variant(_plan_backward, reference_backward),
@@ -2043,6 +2044,7 @@ OP = Op(
     saved=(Output("rstd", ("M",), dtype="float"),),
     fold="M",
     inplace=("x", "residual"),
+    shards={"M": ()},
     gradients=Gradients({"y": "grad_y", "h": "grad_h"}, BACKWARD),
     variants={
         (): Variant(

@@ -1,6 +1,6 @@
 """Add a linear layer's bias, then GELU (Hendrycks and Gimpel, arXiv:1606.08415).
 
-Built by tilegen 0.1.0 from specs/bias_gelu.py (spec bec6fd0e, templates 6c84c300).
+Built by tilegen 0.1.0 from specs/bias_gelu.py (spec bec6fd0e, templates 940f6910).
 Rebuild with `tilegen build`; edits are overwritten.
 
 Traffic: 2*M*N*e + N*e bytes (e: bytes of an element)
@@ -868,6 +868,7 @@ BACKWARD = Op(
     outputs=(Output("grad_x", ("M", "N"), like="x"), Output("grad_bias", ("N",), like="bias")),
     fold="M",
     specialize=("approximate",),
+    shards={"M": ("grad_bias",), "N": ()},
     partial=True,
     variants={
         ("none",): Variant(_plan_backward_none, reference_backward_none),
@@ -884,6 +885,7 @@ OP = Op(
     specialize=("approximate",),
     inplace=("x",),
     preserve_strides=True,
+    shards={"M": (), "N": ()},
     gradients=Gradients({"out": "grad_out"}, BACKWARD),
     variants={
         ("none",): Variant(

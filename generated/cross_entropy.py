@@ -2,7 +2,7 @@
 
 A row with the label ignore_index costs 0; softcap is Gemma 2's (arXiv:2408.00118).
 
-Built by tilegen 0.1.0 from specs/cross_entropy.py (spec 42770796, templates 6c84c300).
+Built by tilegen 0.1.0 from specs/cross_entropy.py (spec 42770796, templates 940f6910).
 Rebuild with `tilegen build`; edits are overwritten.
 
 Traffic: M*V*e + M*i + 8*M bytes (e: bytes of an element, i: bytes of an index)
@@ -2821,6 +2821,7 @@ BACKWARD = Op(
     outputs=(Output("grad_logits", ("M", "V"), like="logits"),),
     fold="M",
     specialize=("label_smoothing", "softcap"),
+    shards={"M": ()},
     partial=True,
     variants={
         (False, False): Variant(_plan_backward, reference_backward),
@@ -2844,6 +2845,7 @@ OP = Op(
     outputs=(Output("loss", ("M",), dtype="float"), Output("lse", ("M",), dtype="float")),
     fold="M",
     specialize=("label_smoothing", "softcap"),
+    shards={"M": ()},
     gradients=Gradients({"loss": "grad_loss", "lse": "grad_lse"}, BACKWARD),
     variants={
         (False, False): Variant(_plan, reference, gradients={"logits": "grad_logits"}),

@@ -1,6 +1,6 @@
 """Dynamic tanh, which stands in for a norm; alpha is learned (Zhu et al., arXiv:2503.10622).
 
-Built by tilegen 0.1.0 from specs/dyt.py (spec 7a590c66, templates 6c84c300).
+Built by tilegen 0.1.0 from specs/dyt.py (spec 7a590c66, templates 940f6910).
 Rebuild with `tilegen build`; edits are overwritten.
 
 Traffic: 2*M*N*e + 2*N*e + e bytes (e: bytes of an element)
@@ -668,6 +668,7 @@ BACKWARD = Op(
         Output("grad_bias", ("N",), like="bias"),
     ),
     fold="M",
+    shards={"M": ("grad_alpha", "grad_weight", "grad_bias"), "N": ("grad_alpha",)},
     partial=True,
     variants={
         (): Variant(_plan_backward, reference_backward),
@@ -686,6 +687,7 @@ OP = Op(
     fold="M",
     inplace=("x",),
     preserve_strides=True,
+    shards={"M": (), "N": ()},
     gradients=Gradients({"out": "grad_out"}, BACKWARD, alike=("bias",)),
     variants={
         (): Variant(

@@ -2,7 +2,7 @@
 
 gate and up may be the halves of one tensor: strides are free.
 
-Built by tilegen 0.1.0 from specs/geglu.py (spec 398b2670, templates 6c84c300).
+Built by tilegen 0.1.0 from specs/geglu.py (spec 398b2670, templates 940f6910).
 Rebuild with `tilegen build`; edits are overwritten.
 
 Traffic: 3*N*e bytes (e: bytes of an element)
@@ -957,6 +957,7 @@ BACKWARD = Op(
     outputs=(Output("grad_gate", ("N",), like="gate"), Output("grad_up", ("N",), like="up")),
     fold="N",
     specialize=("approximate",),
+    shards={"N": ()},
     partial=True,
     variants={
         ("none",): Variant(_plan_backward_none, reference_backward_none),
@@ -973,6 +974,7 @@ OP = Op(
     specialize=("approximate",),
     inplace=("gate", "up"),
     preserve_strides=True,
+    shards={"N": ()},
     gradients=Gradients({"out": "grad_out"}, BACKWARD),
     variants={
         ("none",): Variant(

@@ -1,6 +1,6 @@
 """GELU by the error function (Hendrycks and Gimpel, arXiv:1606.08415).
 
-Built by tilegen 0.1.0 from specs/gelu_erf.py (spec aa1c54ce, templates 6c84c300).
+Built by tilegen 0.1.0 from specs/gelu_erf.py (spec aa1c54ce, templates 940f6910).
 Rebuild with `tilegen build`; edits are overwritten.
 
 Traffic: 2*N*e bytes (e: bytes of an element)
@@ -461,6 +461,7 @@ BACKWARD = Op(
     inputs=(Operand("x", ("N",)), Operand("grad_out", ("N",))),
     outputs=(Output("grad_x", ("N",), like="x"),),
     fold="N",
+    shards={"N": ()},
     partial=True,
     variants={
         (): Variant(_plan_backward, reference_backward),
@@ -474,6 +475,7 @@ OP = Op(
     fold="N",
     inplace=("x",),
     preserve_strides=True,
+    shards={"N": ()},
     gradients=Gradients({"out": "grad_out"}, BACKWARD),
     variants={
         (): Variant(_plan, reference, gradients={"x": "grad_x"}),

@@ -1,6 +1,6 @@
 """Normalise groups of channels over all positions (Wu and He, arXiv:1803.08494).
 
-Built by tilegen 0.1.0 from specs/groupnorm.py (spec e0f2072b, templates 6c84c300).
+Built by tilegen 0.1.0 from specs/groupnorm.py (spec e0f2072b, templates 940f6910).
 Rebuild with `tilegen build`; edits are overwritten.
 
 Traffic: 2*B*C*G*HW*e + 2*C*G*e bytes (e: bytes of an element)
@@ -2148,6 +2148,7 @@ BACKWARD = Op(
         Output("grad_bias", (("G", "C"),), like="bias"),
     ),
     fold="HW",
+    shards={"B": ("grad_weight", "grad_bias")},
     partial=True,
     variants={
         (): Variant(_plan_backward, reference_backward),
@@ -2169,6 +2170,7 @@ OP = Op(
     ),
     fold="HW",
     inplace=("x",),
+    shards={"B": ()},
     gradients=Gradients({"out": "grad_out"}, BACKWARD, alike=("bias",)),
     variants={
         (): Variant(

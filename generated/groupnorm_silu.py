@@ -1,6 +1,6 @@
 """Group norm (Wu and He, arXiv:1803.08494), then SiLU, as in a diffusion U-Net's blocks.
 
-Built by tilegen 0.1.0 from specs/groupnorm_silu.py (spec bf8a903e, templates 6c84c300).
+Built by tilegen 0.1.0 from specs/groupnorm_silu.py (spec bf8a903e, templates 940f6910).
 Rebuild with `tilegen build`; edits are overwritten.
 
 Traffic: 2*B*C*G*HW*e + 2*C*G*e bytes (e: bytes of an element)
@@ -2350,6 +2350,7 @@ BACKWARD = Op(
         Output("grad_bias", (("G", "C"),), like="bias"),
     ),
     fold="HW",
+    shards={"B": ("grad_weight", "grad_bias")},
     partial=True,
     variants={
         (): Variant(_plan_backward, reference_backward),
@@ -2371,6 +2372,7 @@ OP = Op(
     ),
     fold="HW",
     inplace=("x",),
+    shards={"B": ()},
     gradients=Gradients({"out": "grad_out"}, BACKWARD),
     variants={
         (): Variant(

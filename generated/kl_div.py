@@ -1,6 +1,6 @@
 """Kullback-Leibler divergence KL(p || q) of each row; q is given by its logarithms.
 
-Built by tilegen 0.1.0 from specs/kl_div.py (spec f3089e94, templates 6c84c300).
+Built by tilegen 0.1.0 from specs/kl_div.py (spec f3089e94, templates 940f6910).
 Rebuild with `tilegen build`; edits are overwritten.
 
 Traffic: 2*M*N*e + 4*M bytes (e: bytes of an element)
@@ -703,6 +703,7 @@ BACKWARD = Op(
         Output("grad_p", ("M", "N"), like="p"),
     ),
     fold="M",
+    shards={"M": (), "N": ()},
     partial=True,
     variants={
         (): Variant(_plan_backward, reference_backward),
@@ -715,6 +716,7 @@ OP = Op(
     outputs=(Output("out", ("M",), dtype="float"),),
     fold="M",
     inplace=("log_q", "p"),
+    shards={"M": (), "N": ("out",)},
     gradients=Gradients({"out": "grad_out"}, BACKWARD),
     variants={
         (): Variant(_plan, reference, gradients={"log_q": "grad_log_q", "p": "grad_p"}),

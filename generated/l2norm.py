@@ -1,6 +1,6 @@
 """Divide each row by its Euclidean norm, or by eps where that is larger.
 
-Built by tilegen 0.1.0 from specs/l2norm.py (spec 4e0889c5, templates 6c84c300).
+Built by tilegen 0.1.0 from specs/l2norm.py (spec 4e0889c5, templates 940f6910).
 Rebuild with `tilegen build`; edits are overwritten.
 
 Traffic: 2*M*N*e bytes (e: bytes of an element)
@@ -1126,6 +1126,7 @@ BACKWARD = Op(
     params=(Param("eps", "float", 1e-12),),
     outputs=(Output("grad_x", ("M", "N"), like="x"),),
     fold="M",
+    shards={"M": ()},
     partial=True,
     variants={
         (): Variant(_plan_backward, reference_backward),
@@ -1140,6 +1141,7 @@ OP = Op(
     saved=(Output("row_sum", ("M",), dtype="float"),),
     fold="M",
     inplace=("x",),
+    shards={"M": ()},
     gradients=Gradients({"out": "grad_out"}, BACKWARD),
     variants={
         (): Variant(_plan, reference, gradients={"x": "grad_x"}),

@@ -1,6 +1,6 @@
 """Normalise each row to mean 0 and variance 1 (Ba et al., arXiv:1607.06450).
 
-Built by tilegen 0.1.0 from specs/layernorm.py (spec 93853039, templates 6c84c300).
+Built by tilegen 0.1.0 from specs/layernorm.py (spec 93853039, templates 940f6910).
 Rebuild with `tilegen build`; edits are overwritten.
 
 Traffic: 2*M*N*e + N*e bytes (e: bytes of an element)
@@ -3647,6 +3647,7 @@ BACKWARD = Op(
     ),
     fold="M",
     specialize=("bias",),
+    shards={"M": ("grad_weight", "grad_bias")},
     partial=True,
     variants={
         (False,): Variant(_plan_backward, reference_backward),
@@ -3667,6 +3668,7 @@ OP = Op(
     fold="M",
     specialize=("bias",),
     inplace=("x",),
+    shards={"M": ()},
     gradients=Gradients({"y": "grad_y"}, BACKWARD, alike=("bias",)),
     variants={
         (False,): Variant(_plan, reference, gradients={"x": "grad_x", "weight": "grad_weight"}),

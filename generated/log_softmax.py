@@ -1,6 +1,6 @@
 """Logarithm of the softmax of each row, without forming the softmax.
 
-Built by tilegen 0.1.0 from specs/log_softmax.py (spec 0a8f983a, templates 6c84c300).
+Built by tilegen 0.1.0 from specs/log_softmax.py (spec 0a8f983a, templates 940f6910).
 Rebuild with `tilegen build`; edits are overwritten.
 
 Traffic: 2*M*N*e bytes (e: bytes of an element)
@@ -1250,6 +1250,7 @@ BACKWARD = Op(
     ),
     outputs=(Output("grad_x", ("M", "N"), like="x"),),
     fold="M",
+    shards={"M": ()},
     partial=True,
     variants={
         (): Variant(_plan_backward, reference_backward),
@@ -1264,6 +1265,7 @@ OP = Op(
     fold="M",
     inplace=("x",),
     nonempty=("N",),
+    shards={"M": ()},
     gradients=Gradients({"out": "grad_out"}, BACKWARD),
     variants={
         (): Variant(_plan, reference, gradients={"x": "grad_x"}),

@@ -1,6 +1,6 @@
 """Natural logarithm of the sum of the exponentials of each row.
 
-Built by tilegen 0.1.0 from specs/logsumexp.py (spec 81e0b294, templates 6c84c300).
+Built by tilegen 0.1.0 from specs/logsumexp.py (spec 81e0b294, templates 940f6910).
 Rebuild with `tilegen build`; edits are overwritten.
 
 Traffic: M*N*e + 4*M bytes (e: bytes of an element)
@@ -665,6 +665,7 @@ BACKWARD = Op(
     inputs=(Operand("x", ("M", "N")), Operand("out", ("M",)), Operand("grad_out", ("M",))),
     outputs=(Output("grad_x", ("M", "N"), like="x"),),
     fold="M",
+    shards={"M": (), "N": ()},
     partial=True,
     variants={
         (): Variant(_plan_backward, reference_backward),
@@ -677,6 +678,7 @@ OP = Op(
     outputs=(Output("out", ("M",), dtype="float"),),
     fold="M",
     inplace=("x",),
+    shards={"M": ()},
     gradients=Gradients({"out": "grad_out"}, BACKWARD),
     variants={
         (): Variant(_plan, reference, gradients={"x": "grad_x"}),

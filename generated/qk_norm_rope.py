@@ -2,7 +2,7 @@
 
 As in Qwen3; the rotation is that of rope (Su et al., arXiv:2104.09864).
 
-Built by tilegen 0.1.0 from specs/qk_norm_rope.py (spec ffec5b43, templates 6c84c300).
+Built by tilegen 0.1.0 from specs/qk_norm_rope.py (spec ffec5b43, templates 940f6910).
 Rebuild with `tilegen build`; edits are overwritten.
 
 Traffic: 4*B*D*H*S*e + B*S*i + 2*D*e*Min(P, B*S) + 2*D*e bytes (e: bytes of an element, i: bytes of an index)
@@ -2676,6 +2676,7 @@ BACKWARD = Op(
     ),
     fold="B",
     static_sizes={"Two": 2},
+    shards={"B": ("grad_weight",), "S": ("grad_weight",), "H": ("grad_weight",)},
     partial=True,
     variants={
         (): Variant(_plan_backward, reference_backward),
@@ -2697,6 +2698,7 @@ OP = Op(
     fold="B",
     static_sizes={"Two": 2},
     inplace=("x",),
+    shards={"B": (), "S": (), "H": ()},
     gradients=Gradients({"out": "grad_out"}, BACKWARD),
     variants={
         (): Variant(_plan, reference, gradients={"x": "grad_x", "weight": "grad_weight"}),

@@ -1,6 +1,6 @@
 """Squared ReLU (So et al., Primer, arXiv:2109.08668).
 
-Built by tilegen 0.1.0 from specs/relu_squared.py (spec 68ac9d59, templates 6c84c300).
+Built by tilegen 0.1.0 from specs/relu_squared.py (spec 68ac9d59, templates 940f6910).
 Rebuild with `tilegen build`; edits are overwritten.
 
 Traffic: 2*N*e bytes (e: bytes of an element)
@@ -466,6 +466,7 @@ BACKWARD = Op(
     inputs=(Operand("x", ("N",)), Operand("grad_out", ("N",))),
     outputs=(Output("grad_x", ("N",), like="x"),),
     fold="N",
+    shards={"N": ()},
     partial=True,
     variants={
         (): Variant(_plan_backward, reference_backward),
@@ -479,6 +480,7 @@ OP = Op(
     fold="N",
     inplace=("x",),
     preserve_strides=True,
+    shards={"N": ()},
     gradients=Gradients({"out": "grad_out"}, BACKWARD),
     variants={
         (): Variant(_plan, reference, gradients={"x": "grad_x"}),

@@ -1,6 +1,6 @@
 """Divide each row by its root mean square (Zhang and Sennrich, arXiv:1910.07467).
 
-Built by tilegen 0.1.0 from specs/rmsnorm.py (spec bd8c4dde, templates 6c84c300).
+Built by tilegen 0.1.0 from specs/rmsnorm.py (spec bd8c4dde, templates 940f6910).
 Rebuild with `tilegen build`; edits are overwritten.
 
 Traffic: 2*M*N*e + N*e bytes (e: bytes of an element)
@@ -1913,6 +1913,7 @@ BACKWARD = Op(
     params=(Param("eps", "float", 1e-06),),
     outputs=(Output("grad_x", ("M", "N"), like="x"), Output("grad_weight", ("N",), like="weight")),
     fold="M",
+    shards={"M": ("grad_weight",)},
     partial=True,
     variants={
         (): Variant(_plan_backward, reference_backward),
@@ -1927,6 +1928,7 @@ OP = Op(
     saved=(Output("rstd", ("M",), dtype="float"),),
     fold="M",
     inplace=("x",),
+    shards={"M": ()},
     gradients=Gradients({"out": "grad_out"}, BACKWARD),
     variants={
         (): Variant(_plan, reference, gradients={"x": "grad_x", "weight": "grad_weight"}),

@@ -1,6 +1,6 @@
 """RMSNorm as in Llama's model code: the row rounds to x's dtype before the weight.
 
-Built by tilegen 0.1.0 from specs/rmsnorm_llama.py (spec 1bf4bfaa, templates 6c84c300).
+Built by tilegen 0.1.0 from specs/rmsnorm_llama.py (spec 1bf4bfaa, templates 940f6910).
 Rebuild with `tilegen build`; edits are overwritten.
 
 Traffic: 2*M*N*e + N*e bytes (e: bytes of an element)
@@ -1982,6 +1982,7 @@ BACKWARD = Op(
     params=(Param("eps", "float", 1e-06),),
     outputs=(Output("grad_x", ("M", "N"), like="x"), Output("grad_weight", ("N",), like="weight")),
     fold="M",
+    shards={"M": ("grad_weight",)},
     partial=True,
     variants={
         (): Variant(_plan_backward, reference_backward),
@@ -1996,6 +1997,7 @@ OP = Op(
     saved=(Output("rstd", ("M",), dtype="float"),),
     fold="M",
     inplace=("x",),
+    shards={"M": ()},
     gradients=Gradients({"out": "grad_out"}, BACKWARD),
     variants={
         (): Variant(_plan, reference, gradients={"x": "grad_x", "weight": "grad_weight"}),

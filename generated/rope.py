@@ -2,7 +2,7 @@
 
 This is the layout of Llama and GPT-NeoX; row p of cos and sin belongs to position p.
 
-Built by tilegen 0.1.0 from specs/rope.py (spec 956f00ac, templates 6c84c300).
+Built by tilegen 0.1.0 from specs/rope.py (spec 956f00ac, templates 940f6910).
 Rebuild with `tilegen build`; edits are overwritten.
 
 Traffic: 4*B*D*H*S*e + B*S*i + 2*D*e*Min(P, B*S) bytes (e: bytes of an element, i: bytes of an index)
@@ -475,6 +475,7 @@ BACKWARD = Op(
     outputs=(Output("grad_x", ("B", "S", "H", ("Two", "D")), like="x"),),
     fold="B",
     static_sizes={"Two": 2},
+    shards={"B": (), "S": (), "H": ()},
     partial=True,
     variants={
         (): Variant(_plan_backward, reference_backward),
@@ -493,6 +494,7 @@ OP = Op(
     fold="B",
     static_sizes={"Two": 2},
     inplace=("x",),
+    shards={"B": (), "S": (), "H": ()},
     gradients=Gradients({"out": "grad_out"}, BACKWARD, alike=("x",)),
     variants={
         (): Variant(_plan, reference, gradients={"x": "grad_x"}),

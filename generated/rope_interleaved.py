@@ -2,7 +2,7 @@
 
 Row p of cos and sin belongs to position p.
 
-Built by tilegen 0.1.0 from specs/rope_interleaved.py (spec d32e12b0, templates 6c84c300).
+Built by tilegen 0.1.0 from specs/rope_interleaved.py (spec d32e12b0, templates 940f6910).
 Rebuild with `tilegen build`; edits are overwritten.
 
 Traffic: 4*B*D*H*S*e + B*S*i + 2*D*e*Min(P, B*S) bytes (e: bytes of an element, i: bytes of an index)
@@ -466,6 +466,7 @@ BACKWARD = Op(
     outputs=(Output("grad_x", ("B", "S", "H", ("D", "Two")), like="x"),),
     fold="B",
     static_sizes={"Two": 2},
+    shards={"B": (), "S": (), "H": ()},
     partial=True,
     variants={
         (): Variant(_plan_backward, reference_backward),
@@ -484,6 +485,7 @@ OP = Op(
     fold="B",
     static_sizes={"Two": 2},
     inplace=("x",),
+    shards={"B": (), "S": (), "H": ()},
     gradients=Gradients({"out": "grad_out"}, BACKWARD, alike=("x",)),
     variants={
         (): Variant(_plan, reference, gradients={"x": "grad_x"}),

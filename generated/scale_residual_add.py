@@ -1,6 +1,6 @@
 """LayerScale: a branch, scaled per channel, onto the residual (Touvron, arXiv:2103.17239).
 
-Built by tilegen 0.1.0 from specs/scale_residual_add.py (spec f3e75cc6, templates 6c84c300).
+Built by tilegen 0.1.0 from specs/scale_residual_add.py (spec f3e75cc6, templates 940f6910).
 Rebuild with `tilegen build`; edits are overwritten.
 
 Traffic: 3*M*N*e + N*e bytes (e: bytes of an element)
@@ -572,6 +572,7 @@ BACKWARD = Op(
     inputs=(Operand("x", ("M", "N")), Operand("scale", ("N",)), Operand("grad_out", ("M", "N"))),
     outputs=(Output("grad_x", ("M", "N"), like="x"), Output("grad_scale", ("N",), like="scale")),
     fold="M",
+    shards={"M": ("grad_scale",), "N": ()},
     partial=True,
     variants={
         (): Variant(_plan_backward, reference_backward),
@@ -585,6 +586,7 @@ OP = Op(
     fold="M",
     inplace=("x", "residual"),
     preserve_strides=True,
+    shards={"M": (), "N": ()},
     gradients=Gradients({"out": "grad_out"}, BACKWARD),
     variants={
         (): Variant(

@@ -2,7 +2,7 @@
 
 The causal mask is aligned bottom-right: the last query sees every key.
 
-Built by tilegen 0.1.0 from specs/scaled_masked_softmax.py (spec f6320ef9, templates 6c84c300).
+Built by tilegen 0.1.0 from specs/scaled_masked_softmax.py (spec f6320ef9, templates 940f6910).
 Rebuild with `tilegen build`; edits are overwritten.
 
 Traffic: 2*B*H*S*T*e bytes (e: bytes of an element)
@@ -5307,6 +5307,7 @@ BACKWARD = Op(
     ),
     fold="B",
     specialize=("mask", "causal"),
+    shards={"B": (), "H": ("grad_mask",)},
     partial=True,
     variants={
         (False, False): Variant(_plan_backward, reference_backward),
@@ -5332,6 +5333,7 @@ OP = Op(
     fold="B",
     specialize=("mask", "causal"),
     inplace=("x",),
+    shards={"B": (), "H": ()},
     gradients=Gradients({"out": "grad_out"}, BACKWARD, alike=("mask",)),
     variants={
         (False, False): Variant(_plan, reference, gradients={"x": "grad_x"}),

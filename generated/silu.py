@@ -1,6 +1,6 @@
 """SiLU, also called swish: x gated by its own sigmoid (Elfwing et al., arXiv:1702.03118).
 
-Built by tilegen 0.1.0 from specs/silu.py (spec 9f1c3bed, templates 6c84c300).
+Built by tilegen 0.1.0 from specs/silu.py (spec 9f1c3bed, templates 940f6910).
 Rebuild with `tilegen build`; edits are overwritten.
 
 Traffic: 2*N*e bytes (e: bytes of an element)
@@ -457,6 +457,7 @@ BACKWARD = Op(
     inputs=(Operand("x", ("N",)), Operand("grad_out", ("N",))),
     outputs=(Output("grad_x", ("N",), like="x"),),
     fold="N",
+    shards={"N": ()},
     partial=True,
     variants={
         (): Variant(_plan_backward, reference_backward),
@@ -470,6 +471,7 @@ OP = Op(
     fold="N",
     inplace=("x",),
     preserve_strides=True,
+    shards={"N": ()},
     gradients=Gradients({"out": "grad_out"}, BACKWARD),
     variants={
         (): Variant(_plan, reference, gradients={"x": "grad_x"}),

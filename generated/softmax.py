@@ -1,6 +1,6 @@
 """Softmax of each row.
 
-Built by tilegen 0.1.0 from specs/softmax.py (spec 84d2e39e, templates 6c84c300).
+Built by tilegen 0.1.0 from specs/softmax.py (spec 84d2e39e, templates 940f6910).
 Rebuild with `tilegen build`; edits are overwritten.
 
 Traffic: 2*M*N*e bytes (e: bytes of an element)
@@ -1117,6 +1117,7 @@ BACKWARD = Op(
     inputs=(Operand("out", ("M", "N")), Operand("grad_out", ("M", "N"))),
     outputs=(Output("grad_x", ("M", "N"), like="out"),),
     fold="M",
+    shards={"M": ()},
     partial=True,
     variants={
         (): Variant(_plan_backward, reference_backward),
@@ -1129,6 +1130,7 @@ OP = Op(
     outputs=(Output("out", ("M", "N"), like="x"),),
     fold="M",
     inplace=("x",),
+    shards={"M": ()},
     gradients=Gradients({"out": "grad_out"}, BACKWARD),
     variants={
         (): Variant(_plan, reference, gradients={"x": "grad_x"}),

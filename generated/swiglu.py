@@ -2,7 +2,7 @@
 
 gate and up may be the halves of one tensor: strides are free.
 
-Built by tilegen 0.1.0 from specs/swiglu.py (spec b6209388, templates 6c84c300).
+Built by tilegen 0.1.0 from specs/swiglu.py (spec b6209388, templates 940f6910).
 Rebuild with `tilegen build`; edits are overwritten.
 
 Traffic: 3*N*e bytes (e: bytes of an element)
@@ -550,6 +550,7 @@ BACKWARD = Op(
     inputs=(Operand("gate", ("N",)), Operand("up", ("N",)), Operand("grad_out", ("N",))),
     outputs=(Output("grad_gate", ("N",), like="gate"), Output("grad_up", ("N",), like="up")),
     fold="N",
+    shards={"N": ()},
     partial=True,
     variants={
         (): Variant(_plan_backward, reference_backward),
@@ -563,6 +564,7 @@ OP = Op(
     fold="N",
     inplace=("gate", "up"),
     preserve_strides=True,
+    shards={"N": ()},
     gradients=Gradients({"out": "grad_out"}, BACKWARD),
     variants={
         (): Variant(_plan, reference, gradients={"gate": "grad_gate", "up": "grad_up"}),

@@ -1,6 +1,6 @@
 """Add two tensors of one shape.
 
-Built by tilegen 0.1.0 from specs/vector_add.py (spec 0ff9e01d, templates 6c84c300).
+Built by tilegen 0.1.0 from specs/vector_add.py (spec 0ff9e01d, templates 940f6910).
 Rebuild with `tilegen build`; edits are overwritten.
 
 Traffic: 3*N*e bytes (e: bytes of an element)
@@ -250,6 +250,7 @@ OP = Op(
     fold="N",
     inplace=("x", "y"),
     preserve_strides=True,
+    shards={"N": ()},
     gradients=Gradients({"out": "grad_out"}),
     variants={
         (): Variant(_plan, reference, gradients={"x": "grad_out", "y": "grad_out"}),
