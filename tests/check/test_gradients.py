@@ -73,6 +73,14 @@ def test_upstream_gradients_take_every_layout(
     assert upstream.stride() == strides
 
 
+def test_the_upstream_gradient_of_a_loss_is_one_value() -> None:
+    op = of("mse_loss")
+    how = Draw(Shape({"M": 4, "N": 9}), torch.float32, seed=2)
+    upstream = backward.with_upstream(op, op.traced.variants[0], how, CPU).tensors[-1]
+    assert upstream is not None
+    assert upstream.shape == ()
+
+
 def test_what_only_tells_a_shape_is_poison() -> None:
     op = backward_op("dyt")
     how = Draw(Shape({"M": 2, "N": 5}), torch.float32)

@@ -82,7 +82,7 @@ def _placed(
 ) -> tuple[torch.Tensor, torch.Tensor]:
     if layout != "scalar":
         return place(values, dtype, layout)
-    one, buffer = place(values.flatten()[:1].reshape(values[:0].sum().shape), dtype, "contiguous")
+    one, buffer = place(values.flatten()[0], dtype, "contiguous")
     return one.expand(values.shape), buffer
 
 
