@@ -104,7 +104,7 @@ def trained(kernels: bool, steps: int, *, compiled: bool = False) -> torch.Tenso
     model = Block(kernels).to(DEVICE)
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-2)
     called = torch.compile(model, backend="aot_eager", fullgraph=True) if compiled else model
-    start = torch.randint(VOCABULARY, (steps, 2, 1), device=DEVICE)
+    start = torch.randint(VOCABULARY, (steps, 1, 1), device=DEVICE)
     batches = (start + torch.arange(LENGTH + 1, device=DEVICE)) % VOCABULARY
     losses = []
     for tokens in batches:
