@@ -7,8 +7,8 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from tilegen.toolchain import bench, plots, report
-from tilegen.toolchain.cases import CASES, MAKERS, SUITES, Case, bytes_of, select
+from tilegen.toolchain import bench, contest, plots, report
+from tilegen.toolchain.cases import CASES, MAKERS, NOT_IN_ALL, SUITES, Case, bytes_of, select
 
 CPU = torch.device("cpu")
 SETTINGS = bench.Settings(rounds=2, budget=1.0, peers=("eager", "compile", "liger", "helion"))
@@ -24,7 +24,7 @@ CONDITIONS = {
 class OwnClock:
     """0.5 ms for everything."""
 
-    def __init__(self, *_):
+    def __init__(self, *_, **__):
         pass
 
     def times(self, call, repeats):
@@ -34,9 +34,9 @@ class OwnClock:
 
 @pytest.fixture(autouse=True)
 def _no_gpu(monkeypatch):
-    monkeypatch.setattr(bench, "DeviceClock", OwnClock)
-    monkeypatch.setattr(bench, "HostClock", OwnClock)
-    monkeypatch.setattr(bench, "capture", lambda call, calls: SimpleNamespace(replay=call))
+    monkeypatch.setattr(contest, "DeviceClock", OwnClock)
+    monkeypatch.setattr(contest, "HostClock", OwnClock)
+    monkeypatch.setattr(contest, "capture", lambda call, calls: SimpleNamespace(replay=call))
     monkeypatch.setattr(bench.peers, "compiled", lambda function: function)
 
 
@@ -109,7 +109,7 @@ def test_an_error_that_leaves_the_gpu_unusable_ends_the_run(modules, monkeypatch
 
 def test_small_inputs_are_timed_per_call_of_a_graph(modules):
     case = bench.run_case(Case("small", "swiglu", (1, 64)), modules, CPU, SETTINGS)
-    assert entries(case)["tilegen"]["ms"] == 0.5 / bench.GRAPH_CALLS
+    assert entries(case)["tilegen"]["ms"] == 0.5 / contest.GRAPH_CALLS
 
 
 @pytest.mark.parametrize("op", sorted(MAKERS))
@@ -134,7 +134,7 @@ def test_the_json_says_all_of_every_number_and_the_plots_are_drawn(modules, tmp_
     read = json.loads((tmp_path / "bench.json").read_text())
     assert read["cases"] == cases
     for case in read["cases"]:
-        assert set(case) == {"suite", "op", "shape", "dtype", "bytes", "contestants"}
+        assert set(case) == {"suite", "op", "shape", "dtype", "part", "bytes", "contestants"}
         for entry in case["contestants"]:
             assert {"name", "path", "error", "complaint"} <= set(entry)
             assert ("ms" in entry) == (not entry["complaint"])
@@ -159,6 +159,11 @@ def test_shares_and_ratios():
     assert report.best_peer(case)["name"] == "compile"
     assert report.ratio(case) == 0.5
     assert report.share(case, case["contestants"][0], [1e9, 4e9, 9e9]) == 0.5
+
+
+def test_the_host_suite_calls_an_op_that_saves_for_its_backward(modules):
+    found = entries(bench.run_case(Case("host", "rmsnorm", (6, 40)), modules, CPU, SETTINGS))
+    assert found["registered op"]["complaint"] == ""
 
 
 def test_host_time_is_compared_with_the_hand_written_launcher_alone():
@@ -192,7 +197,7 @@ def test_every_case_that_the_project_promises_a_speed_for_is_there():
 
 
 def test_selecting_cases():
-    assert {case.suite for case in select(["all"])} == set(SUITES) - {"more"}
+    assert {case.suite for case in select(["all"])} == set(SUITES) - set(NOT_IN_ALL)
     assert [case.op for case in select(["row"], ["groupnorm"])] == ["groupnorm"]
     assert len(select(["row"], ["softmax"], "4096x32000")) == 1
     with pytest.raises(ValueError, match="no op gelu; there are: vector_add"):

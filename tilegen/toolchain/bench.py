@@ -1,8 +1,9 @@
 """The bench: kernels of the catalogue against eager PyTorch, torch.compile, Liger and Helion.
 
-Every contestant is checked against the fp64 reference, warmed up, and timed in turns with the
-others (see `timing`). `python -m tilegen.toolchain.bench --out DIR` runs it from a checkout; it
-needs torch and Triton only. It writes ``bench.json`` after each case, then ``table.txt`` and plots.
+Every contestant is checked against an fp64 reference, warmed up, and timed in turns with the others
+(see `contest` and `timing`; `gradients` for the backward). It needs torch and Triton only:
+`python -m tilegen.toolchain.bench --out DIR` runs it from a checkout. It writes ``bench.json``
+after each case, then ``table.txt`` and plots.
 """
 
 import argparse
@@ -18,7 +19,7 @@ from typing import Any, Final
 import torch
 
 from tilegen.toolchain import contest, gradients, peers, planning, report
-from tilegen.toolchain.cases import SUITES, Case, bytes_of, select
+from tilegen.toolchain.cases import NOT_IN_ALL, SUITES, Case, bytes_of, select
 from tilegen.toolchain.contest import PEERS, Contestant, Race, Settings, ready
 from tilegen.toolchain.timing import FLUSH_BYTES, Call, DeviceClock, interleave
 from tilegen.toolchain.verdict import Verdict, judge, judge_dropout, reference_outputs
@@ -84,6 +85,7 @@ def _race(
     moved = bytes_of((*tensors, *outputs))
     del outputs
     expected = reference_outputs(module, runtime, arguments.tensors, arguments.params)
+    expected = expected[: len(module.OP.outputs)]  # what it saves beside them only a backward sees
 
     def verdict(name: str, results: Sequence[torch.Tensor]) -> Verdict:
         if case.op == "dropout_residual_add" and name in PEERS:
@@ -211,7 +213,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run from a command line; see ``--help``."""
     parser = argparse.ArgumentParser("tilegen bench", description="Time ops on a GPU.")
     parser.add_argument("--out", type=Path, required=True, help="folder of the results")
-    parser.add_argument("--suite", default="all", help=f"all, or of: {', '.join(SUITES)}")
+    parser.add_argument(
+        "--suite",
+        default="all",
+        help=f"of {', '.join(SUITES)}; all is without {' and '.join(NOT_IN_ALL)}",
+    )
     parser.add_argument("--ops", default="", help="only these ops, with commas")
     parser.add_argument("--shape", default="", help='only this shape, for example "4096x32000"')
     parser.add_argument("--peers", default=",".join(PEERS), help="contestants besides our own")

@@ -94,7 +94,9 @@ def check(race: Race) -> None:
         if entry.call is None:
             continue
         try:
-            verdict = race.judge(entry.name, planning.poisoned_call(restored(entry.call)))
+            results = planning.poisoned_call(restored(entry.call))
+            with torch.no_grad():
+                verdict = race.judge(entry.name, results)
         except Exception as error:
             entry.call, entry.complaint = None, said(error)
             continue
