@@ -201,6 +201,7 @@ def explain(
         list[str] | None, typer.Option("--size", help="N=4096; several; usual ones if left out.")
     ] = None,
     variant: Annotated[int, typer.Option(help="Of its specialising arguments.")] = 0,
+    backward: Annotated[bool, typer.Option(help="Its gradient.")] = False,
     every: Annotated[bool, typer.Option("--all", help="Also the configs rejected.")] = False,
     ptx: Annotated[
         bool, typer.Option("--ptx", help="Compile it, and count what decides over speed.")
@@ -217,7 +218,8 @@ def explain(
     if not 0 <= variant < len(built.variants):
         raise ValueError(f"{op} has the variants 0 to {len(built.variants) - 1}")
     proofs = proofs_of(built, out, targets.TARGETS)
-    found = explained(built, sizes(size or ()), row, dtype, proofs, variant)
+    given = sizes(size or ())
+    found = explained(built, given, row, dtype, proofs, variant, backward=backward)
     counts = _ptx_counts(out, op, row, dtype) if ptx else {}
     if json:
         console.print_json(data=found.to_json() | ({"ptx": counts} if ptx else {}))

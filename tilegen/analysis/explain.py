@@ -6,13 +6,14 @@ from dataclasses import asdict, dataclass
 from math import prod
 from typing import Any
 
-from tilegen.analysis.cost import Cost, Floor, cost, floor, least, plain, value
+from tilegen.analysis.cost import Cost, Floor, cost, count, floor, least, plain, value
 from tilegen.analysis.eager import eager
 from tilegen.analysis.facts import representative
 from tilegen.build import BuiltOp
 from tilegen.families.program import Program, Schedule
 from tilegen.ir import types
-from tilegen.render.context import RenderedVariant
+from tilegen.ir.graph import Graph
+from tilegen.render.context import RenderedPart, RenderedVariant
 from tilegen.schedule.budgets import registers
 from tilegen.schedule.config import next_power_of_2
 from tilegen.schedule.demand import Demand, demands, work_of
@@ -117,6 +118,7 @@ def explain(
     proofs: Proofs = NO_PROOFS,
     variant: int = 0,
     targets: Sequence[Target] = TARGETS,
+    backward: bool = False,
 ) -> Explanation:
     """Explain one variant of an op.
 
@@ -128,25 +130,26 @@ def explain(
         proofs: what the compiler said, by `tilegen.prove.proofs_of`.
         variant: which combination of specialising arguments; the first by default.
         targets: those that the module was built for.
+        backward: its gradient instead.
 
     Raises:
-        ValueError: an unknown dimension, a size below 1, or no such floating dtype.
+        ValueError: no gradient has kernels, an unknown dimension, a size below 1, or no such floating dtype.
     """
-    programs = op.variants[variant].programs
-    graph = op.variants[variant].graph
+    part, source = _part(op, variant, backward=backward)
+    programs, graph = part.programs, part.graph
     for name, given in sizes.items():
         if name not in graph.dims or given < 1:
             known = ", ".join(graph.dims)
             raise ValueError(f"{graph.name}: no size {name} = {given}; its dimensions are {known}")
     size = _bytes(dtype)
     here = {**representative(programs), **sizes}
-    by_op = eager(op.traced.variants[variant].graph)
+    by_op = eager(source)
     first = least(programs)
     moved, flops, special = (
         value(e, here, size) for e in (first.traffic, first.flops, first.special)
     )
     bound: Floor = floor(moved, flops, special, target)
-    asked = demands(op.programs)
+    asked = demands([p for v in op.variants for p in _programs(v, backward=backward)])
     table = keys(tuple(dict.fromkeys((*targets, target))))
     row = next(k for k in table if (k.target.architecture, k.size) == (target.architecture, size))
     spaces = {name: verdicts(demand, row, table, proofs) for name, demand in asked.items()}
@@ -165,8 +168,40 @@ def explain(
         1e6 * max(bound.datasheet, bound.flops, bound.special), by_op.kernels,
         value(by_op.bytes, here, size), tuple(one for of in stages for one in of),
         _choices(programs, stages),
-        space, (*_cuts(op.variants[variant]), *(n for program in programs for n in program.notes)),
+        space,
+        (
+            *_kept(op.variants[variant]), *_cuts(part),
+            *(note for program in programs for note in program.notes),
+        ),
     )  # fmt: skip
+
+
+def _part(op: BuiltOp, variant: int, *, backward: bool) -> tuple[RenderedPart, Graph]:
+    """What is explained, and the graph that eager PyTorch would run."""
+    rendered = op.variants[variant]
+    if not backward:
+        return rendered, op.traced.variants[variant].graph
+    if rendered.backward is None or rendered.saving is None:
+        raise ValueError(f"{op.traced.name} has no gradient with kernels of its own")
+    return rendered.backward, rendered.saving.gradient.graph
+
+
+def _programs(variant: RenderedVariant, *, backward: bool) -> tuple[Program, ...]:
+    part = variant.backward if backward else variant
+    return part.programs if part else ()
+
+
+def _kept(variant: RenderedVariant) -> tuple[str, ...]:
+    """What the forward keeps for the gradient, and what that costs it."""
+    if variant.saving is None:
+        return ()
+    gradient, own = variant.saving.gradient, set(variant.saving.saved)
+    kept = [o.name for o in gradient.graph.operands if o.name not in gradient.upstream.values()]
+    kept = [name for name in kept if name not in variant.saving.alike]
+    bytes_of = [o for o in variant.graph.outputs if not o.public and o.name in own]
+    cost = " + ".join(str(4 * count(variant.graph, o.dims)) for o in bytes_of)
+    written = f"; the forward writes {cost} bytes for it" if cost else ""
+    return (f"a gradient starts from {', '.join(kept) or 'upstream gradients alone'}{written}",)
 
 
 def _choices(programs: Sequence[Program], schedules: Sequence[Sequence[ScheduleFacts]]) -> str:
@@ -188,7 +223,7 @@ def _choice(program: Program, schedules: Sequence[ScheduleFacts]) -> str:
     return f"{best.kind} with {best.config}"
 
 
-def _cuts(variant: RenderedVariant) -> tuple[str, ...]:
+def _cuts(variant: RenderedPart) -> tuple[str, ...]:
     """Where and why an op takes several stages."""
     stages = [program for program in variant.programs if not program.stages]
     if len(variant.programs) == 1:
