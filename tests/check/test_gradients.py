@@ -105,6 +105,19 @@ def test_casts_of_the_spec_do_not_round_the_reference_gradient() -> None:
     torch.testing.assert_close(found["x"], right, rtol=1e-12, atol=1e-12)
 
 
+@pytest.mark.parametrize(("dtype", "mixed", "rounds"), [
+    (torch.bfloat16, True, True), (torch.float8_e5m2, False, True), (torch.float32, False, False),
+])  # fmt: skip
+def test_a_backward_may_err_by_what_the_rounding_of_its_inputs_costs(
+    dtype: torch.dtype, mixed: bool, rounds: bool
+) -> None:
+    op = backward_op("add_rmsnorm")
+    how = Draw(Shape({"M": 3, "N": 9}), dtype, mixed=mixed)
+    variant = op.traced.variants[0]
+    moved = backward.rounding_of_kept(op, variant, how, draw(op, variant, how, CPU))
+    assert all((0 < move < 1) is rounds for move in moved)
+
+
 def test_thirty_runs_give_the_same_bits() -> None:
     op = backward_op("rmsnorm")
     how = Draw(Shape({"M": 5, "N": 70}), torch.float32, layout="mixed 1")
