@@ -212,7 +212,13 @@ def test_only_rows_of_real_numbers_have_a_gradient_for_each_argument(op: Op) -> 
 
 #: What a reference calls for tensors, where the row's own text is for a kernel.
 BY_TORCH = {"clamp": "torch.clamp({0}, {1}, {2})", "where": "torch.where({0}, {1}, {2})"}
-NAMES = {"torch": torch, "maximum": torch.maximum, "minimum": torch.minimum}
+NAMES = {
+    "inf": math.inf,
+    "nan": math.nan,
+    "torch": torch,
+    "maximum": torch.maximum,
+    "minimum": torch.minimum,
+}
 
 
 def by_autograd(text: str, args: Sequence[Any], position: int) -> float:

@@ -230,10 +230,8 @@ def _cuts(variant: RenderedPart) -> tuple[str, ...]:
         return ()
     reduced = [f"({', '.join(p.reduced)})" if p.reduced else "nothing" for p in stages]
     rows = "rows that no config holds take " * (len(stages) < len(variant.programs))
-    return (
-        f"{rows}{len(reduced)} stages, which reduce {', then '.join(reduced)}: "
-        f"{', '.join(variant.handed)} in memory between them",
-    )
+    handed = f": {', '.join(variant.handed)} in memory between them" if variant.handed else ""
+    return (f"{rows}{len(reduced)} stages, which reduce {', then '.join(reduced)}{handed}",)
 
 
 def _bytes(dtype: str) -> int:

@@ -28,8 +28,8 @@ OPERATORS: Mapping[type[ast.AST], str] = {
 
 #: A bound n that is a number makes a clamp of it, and PyTorch passes all of the gradient at it.
 AT_NUMBERS = {
-    "maximum": "where(x < n, 0.0, g)",
-    "minimum": "where(x > n, 0.0, g)",
+    "maximum": "where(x >= n, g, 0.0)",
+    "minimum": "where(x <= n, g, 0.0)",
 }
 
 
