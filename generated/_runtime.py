@@ -1469,6 +1469,22 @@ class ReferenceCall:
         return own.copy_(result)
 
 
+def traced(op: "Op", inputs: Tensors, params: Sequence[Any]) -> tuple[torch.Tensor, ...]:
+    """Run the reference of a call where PyTorch sees every op of it.
+
+    Inputs that have no gradient in the spec have none here either.
+    """
+    binding = bind(op, inputs, params)
+    variant = op.variants[op.variant_key(inputs, params)]
+    layouts = output_layouts(op, inputs, binding)
+    op.check_reductions(binding, layouts)
+    taken = [
+        tensor.detach() if tensor is not None and o.name not in variant.gradients else tensor
+        for o, tensor in zip(op.inputs, inputs, strict=True)
+    ]
+    return tuple(evaluate(op, variant.reference, taken, params, layouts))
+
+
 def evaluate(
     op: "Op",
     reference: Callable[..., Any],
@@ -2512,18 +2528,19 @@ class Op:
             ValueError: sizes, ``out``, ``backend``, or a param out of its choices.
             NotImplementedError: forward-mode differentiation.
         """
-        if torch.compiler.is_compiling():
-            return self._dispatch(inputs, params, out, backend)
-        if not (
-            _PLAIN.issuperset(map(type, inputs))
-            and torch._C._len_torch_dispatch_stack() == 0
-            and not torch._C._are_functorch_transforms_active()
-            and forward_ad._current_level < 0
+        if (
+            torch.compiler.is_compiling()
+            or not _PLAIN.issuperset(map(type, inputs))
+            or torch._C._len_torch_dispatch_stack()
+            or torch._C._are_functorch_transforms_active()
+            or forward_ad._current_level >= 0
         ):
             return self._dispatch(inputs, params, out, backend)
-        if self._recording(inputs):
+        if not self._recording(inputs):
+            return self.launch(inputs, params, out, backend, autotune)
+        if out is not None or backend != "auto" or type(None) in map(type, inputs):
             return self._dispatch(inputs, params, out, backend)
-        return self.launch(inputs, params, out, backend, autotune)
+        return self._public(self._registered(inputs, params, True))
 
     def launch(
         self,
@@ -2611,7 +2628,7 @@ class Op:
         _, backend, autotune, wanted, *_ = key
         binding = bind(self, inputs, params)
         layouts = output_layouts(self, inputs, binding)
-        self._check_reductions(binding, layouts)
+        self.check_reductions(binding, layouts)
         if outs is not None:
             check_outs(self, outs, layouts[: len(outs)], inputs)
             check_aliases(self, inputs, outs, pointers, byte_spans((*inputs, *outs)))
@@ -2636,7 +2653,7 @@ class Op:
         LAUNCHES.add(key, call)
         return results, call
 
-    def _check_reductions(self, binding: Binding, layouts: Sequence[Layout]) -> None:
+    def check_reductions(self, binding: Binding, layouts: Sequence[Layout]) -> None:
         """Raise ValueError if an output would be a maximum or minimum over nothing."""
         for dim in self.nonempty:
             if binding.sizes[dim] == 0 and not all(0 in layout.shape for layout in layouts):
@@ -2710,42 +2727,45 @@ class Op:
                 f"under torch.no_grad()"
             )
         if self._runs_reference(backend, inputs) and backend == "torch":
-            results = self._trace(inputs, params)
+            results = traced(self, inputs, params)
         else:
             if recording and in_functional_gradient():
                 raise NotImplementedError(
                     f"{self.name}: torch.func.grad, vjp and jacrev do not reach the gradient of a "
                     f'registered op; torch.autograd.grad does, or backend="torch"'
                 )
-            made = self.overload(*inputs, *params, *((recording,) if self.saved else ()))
-            results = (made,) if isinstance(made, torch.Tensor) else made
-        results = results[: len(self.outputs)]
+            results = self._registered(inputs, params, recording)
         if out is None:
-            return results[0] if len(results) == 1 else tuple(results)
-        for at, (target, value) in enumerate(zip(self._outs(out), results, strict=True)):
+            return self._public(results)
+        for at, (target, value) in enumerate(zip(self._outs(out), results, strict=False)):
             check_out(self, at, target, value)
             target.copy_(value)
         return out
 
-    def _trace(self, inputs: Tensors, params: Sequence[Any]) -> tuple[torch.Tensor, ...]:
-        """Run the reference where PyTorch sees every op of it.
+    def _registered(
+        self, inputs: Tensors, params: Sequence[Any], recording: bool
+    ) -> tuple[torch.Tensor, ...]:
+        """Run the registered op, which saves for a backward if autograd records."""
+        made = (
+            self.overload(*inputs, *params, recording)
+            if self.saved
+            else self.overload(*inputs, *params)
+        )
+        return (made,) if isinstance(made, torch.Tensor) else made
 
-        Inputs that have no gradient in the spec have none here either.
-        """
-        binding = bind(self, inputs, params)
-        variant = self.variants[self.variant_key(inputs, params)]
-        layouts = output_layouts(self, inputs, binding)
-        self._check_reductions(binding, layouts)
-        taken = [
-            t.detach() if t is not None and o.name not in variant.gradients else t
-            for o, t in zip(self.inputs, inputs, strict=True)
-        ]
-        return tuple(evaluate(self, variant.reference, taken, params, layouts))
+    def _public(self, results: tuple[torch.Tensor, ...]) -> Any:
+        """Return what the public function does: the one output, or a tuple of several."""
+        count = len(self.outputs)
+        return results[0] if count == 1 else tuple(results[:count])
 
     @staticmethod
     def _recording(inputs: Tensors) -> bool:
         """Return whether autograd records a call with these inputs."""
-        return torch.is_grad_enabled() and any(t is not None and t.requires_grad for t in inputs)
+        if torch.is_grad_enabled():
+            for tensor in inputs:
+                if tensor is not None and tensor.requires_grad:
+                    return True
+        return False
 
 
 def _hip_alignment(tensor: torch.Tensor) -> tuple[bool, bool]:

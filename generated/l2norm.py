@@ -1,6 +1,6 @@
 """Divide each row by its Euclidean norm, or by eps where that is larger.
 
-Built by tilegen 0.1.0 from specs/l2norm.py (spec 4e0889c5, templates 940f6910).
+Built by tilegen 0.1.0 from specs/l2norm.py (spec 4e0889c5, templates 1d2d64ef).
 Rebuild with `tilegen build`; edits are overwritten.
 
 Traffic: 2*M*N*e bytes (e: bytes of an element)
@@ -537,7 +537,7 @@ def _l2norm_backward_block(
     value_2 = tl.rsqrt(square)
     row_sum_2 = tl.sum(grad_out * x, axis=1, keep_dims=True)
     grad_square = -0.5 * row_sum_2 * (value_2 * value_2 * value_2)
-    grad_x = grad_out * value_2 + 2.0 * tl.where(row_sum.to(FLOAT) < value, 0.0, grad_square) * x
+    grad_x = grad_out * value_2 + 2.0 * tl.where(row_sum.to(FLOAT) >= value, grad_square, 0.0) * x
     if NEEDS_GRAD_X:
         tl.store(
             grad_x_rows + cols * grad_x_col,
@@ -621,7 +621,7 @@ def _l2norm_backward_loop(
     # return x * rsqrt(square)
     value_2 = tl.rsqrt(square)
     grad_square = -0.5 * row_sum * (value_2 * value_2 * value_2)
-    value_3 = 2.0 * tl.where(row_sum_2 < value, 0.0, grad_square)
+    value_3 = 2.0 * tl.where(row_sum_2 >= value, grad_square, 0.0)
 
     for start in range(0, N, LANES * VECTOR):
         cols = start + lane
@@ -763,7 +763,7 @@ def _l2norm_backward_finish(
     # return x * rsqrt(square)
     value_2 = tl.rsqrt(square)
     grad_square = -0.5 * row_sum * (value_2 * value_2 * value_2)
-    value_3 = 2.0 * tl.where(row_sum_2 < value, 0.0, grad_square)
+    value_3 = 2.0 * tl.where(row_sum_2 >= value, grad_square, 0.0)
 
     for start in range(split * CHUNK, stop, LANES * VECTOR):
         cols = start + lane
@@ -1114,7 +1114,7 @@ def reference_backward(x, row_sum, grad_out, eps, *, compute):
     grad_square = -0.5 * (grad_out * x).sum(-1) * (value_2 * value_2 * value_2)
     grad_x = (
         grad_out * value_2[:, None]
-        + (2.0 * torch.where(row_sum < value, 0.0, grad_square))[:, None] * x
+        + (2.0 * torch.where(row_sum >= value, grad_square, 0.0))[:, None] * x
     )
     return grad_x
 
