@@ -71,6 +71,38 @@ _BLOCK_2 = (
     Config(TILE=8192, num_warps=16),  # at most 32768 B shared, unproven
 )
 _BLOCK_3 = (
+    Config(TILE=1024, num_warps=1, registers=80),  # 512 B shared
+    Config(TILE=4096, num_warps=2, registers=151),  # 2048 B shared
+    Config(TILE=4096, num_warps=4, registers=79),  # 8192 B shared
+    Config(TILE=4096, num_warps=8, registers=40),  # 128 B shared
+    Config(TILE=8192, num_warps=4, registers=168),  # 8192 B shared
+    Config(TILE=16384, num_warps=16, registers=64),  # 512 B shared
+)
+_BLOCK_4 = (
+    Config(TILE=1024, num_warps=1, registers=80),  # 32 B shared
+    Config(TILE=4096, num_warps=2, registers=174),  # 1024 B shared
+    Config(TILE=4096, num_warps=4, registers=80),  # 4096 B shared
+    Config(TILE=4096, num_warps=8, registers=54),  # 128 B shared
+    Config(TILE=8192, num_warps=4, registers=168),  # 4096 B shared
+    Config(TILE=16384, num_warps=16, registers=79),  # 512 B shared
+)
+_BLOCK_5 = (
+    Config(TILE=1024, num_warps=1, registers=96),  # 32 B shared
+    Config(TILE=4096, num_warps=2, registers=254),  # 2048 B shared
+    Config(TILE=4096, num_warps=4, registers=119),  # 2048 B shared
+    Config(TILE=4096, num_warps=8, registers=64),  # 128 B shared
+    Config(TILE=8192, num_warps=4, registers=234),  # 2048 B shared
+    Config(TILE=16384, num_warps=16, registers=99),  # 512 B shared
+)
+_BLOCK_6 = (
+    Config(TILE=512, num_warps=1, registers=124),  # 32 B shared
+    Config(TILE=512, num_warps=2, registers=88),  # 128 B shared
+    Config(TILE=1024, num_warps=1, registers=224),  # 64 B shared
+    Config(TILE=4096, num_warps=8, registers=168),  # 1024 B shared
+    Config(TILE=4096, num_warps=4, registers=255, spills=True),  # 4096 B shared, 136 B spilled
+    Config(TILE=8192, num_warps=16, registers=128, spills=True),  # 2048 B shared, 96 B spilled
+)
+_BLOCK_7 = (
     Config(TILE=4096, num_warps=4),  # at most 8192 B shared, unproven
     Config(TILE=4096, num_warps=8),  # at most 8192 B shared, unproven
     Config(TILE=8192, num_warps=2),  # at most 16384 B shared, unproven
@@ -80,10 +112,14 @@ _BLOCK_3 = (
 )
 #: Whole rows in registers, TILE elements to a program; by architecture class and element size in bytes.
 BLOCK_CONFIGS = by_class(
-    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2, 4), _BLOCK_1),
+    (("sm_80", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2, 4), _BLOCK_1),
     (("gfx90a", "gfx942", "gfx950"), (8,), _BLOCK_1),
-    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _BLOCK_2),
-    (("gfx90a", "gfx942", "gfx950"), (1, 2, 4), _BLOCK_3),
+    (("sm_80", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _BLOCK_2),
+    (("sm_90",), (1,), _BLOCK_3),
+    (("sm_90",), (2,), _BLOCK_4),
+    (("sm_90",), (4,), _BLOCK_5),
+    (("sm_90",), (8,), _BLOCK_6),
+    (("gfx90a", "gfx942", "gfx950"), (1, 2, 4), _BLOCK_7),
 )
 
 _LOOP_1 = (
@@ -103,6 +139,38 @@ _LOOP_2 = (
     Config(TILE=8192, num_warps=32),  # at most 32768 B shared, unproven
 )
 _LOOP_3 = (
+    Config(TILE=2048, num_warps=4, registers=34),  # 48 B shared, 48 registers in split rows
+    Config(TILE=2048, num_warps=8, registers=32),  # 4096 B shared, 40 registers in split rows
+    Config(TILE=8192, num_warps=4, registers=163),  # 48 B shared
+    Config(TILE=8192, num_warps=8, registers=80),  # 96 B shared
+    Config(TILE=8192, num_warps=16, registers=57),  # 192 B shared
+    Config(TILE=16384, num_warps=32, registers=34),  # 384 B shared, 52 registers in split rows
+)
+_LOOP_4 = (
+    Config(TILE=2048, num_warps=4, registers=44),  # 48 B shared
+    Config(TILE=2048, num_warps=8, registers=32),  # 96 B shared
+    Config(TILE=8192, num_warps=4, registers=164),  # 48 B shared
+    Config(TILE=8192, num_warps=8, registers=114),  # 96 B shared
+    Config(TILE=8192, num_warps=16, registers=54),  # 192 B shared
+    Config(TILE=16384, num_warps=32, registers=58),  # 384 B shared
+)
+_LOOP_5 = (
+    Config(TILE=2048, num_warps=4, registers=54),  # 48 B shared
+    Config(TILE=2048, num_warps=8, registers=40),  # 96 B shared
+    Config(TILE=8192, num_warps=4, registers=172),  # 48 B shared, 254 registers in split rows
+    Config(TILE=8192, num_warps=8, registers=124),  # 96 B shared, 128 registers in split rows
+    Config(TILE=8192, num_warps=16, registers=64),  # 192 B shared
+    Config(TILE=16384, num_warps=32, registers=54),  # 384 B shared
+)
+_LOOP_6 = (
+    Config(TILE=2048, num_warps=4, registers=96),  # 96 B shared, 128 registers in split rows
+    Config(TILE=2048, num_warps=8, registers=64),  # 192 B shared
+    Config(TILE=2048, num_warps=16, registers=62),  # 384 B shared
+    Config(TILE=4096, num_warps=16, registers=64),  # 384 B shared
+    Config(TILE=8192, num_warps=16, registers=128),  # 384 B shared
+    Config(TILE=8192, num_warps=32, registers=60),  # 768 B shared
+)
+_LOOP_7 = (
     Config(TILE=2048, num_warps=4),  # at most 2048 B shared, unproven
     Config(TILE=4096, num_warps=4),  # at most 4096 B shared, unproven
     Config(TILE=8192, num_warps=8),  # at most 8192 B shared, unproven
@@ -110,7 +178,7 @@ _LOOP_3 = (
     Config(TILE=16384, num_warps=16),  # at most 16384 B shared, unproven
     Config(TILE=32768, num_warps=16),  # at most 32768 B shared, unproven
 )
-_LOOP_4 = (
+_LOOP_8 = (
     Config(TILE=2048, num_warps=4),  # at most 8192 B shared, unproven
     Config(TILE=2048, num_warps=8),  # at most 8192 B shared, unproven
     Config(TILE=2048, num_warps=16),  # at most 8192 B shared, unproven
@@ -120,10 +188,14 @@ _LOOP_4 = (
 )
 #: Sweeps over one row, TILE elements at a time; by architecture class and element size in bytes.
 LOOP_CONFIGS = by_class(
-    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2, 4), _LOOP_1),
-    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _LOOP_2),
-    (("gfx90a", "gfx942", "gfx950"), (1, 2, 4), _LOOP_3),
-    (("gfx90a", "gfx942", "gfx950"), (8,), _LOOP_4),
+    (("sm_80", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2, 4), _LOOP_1),
+    (("sm_80", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _LOOP_2),
+    (("sm_90",), (1,), _LOOP_3),
+    (("sm_90",), (2,), _LOOP_4),
+    (("sm_90",), (4,), _LOOP_5),
+    (("sm_90",), (8,), _LOOP_6),
+    (("gfx90a", "gfx942", "gfx950"), (1, 2, 4), _LOOP_7),
+    (("gfx90a", "gfx942", "gfx950"), (8,), _LOOP_8),
 )
 
 _BACKWARD_BLOCK_1 = (
@@ -143,6 +215,38 @@ _BACKWARD_BLOCK_2 = (
     Config(TILE=8192, num_warps=16),  # at most 32768 B shared, unproven
 )
 _BACKWARD_BLOCK_3 = (
+    Config(TILE=4096, num_warps=2, registers=162),  # 256 B shared
+    Config(TILE=4096, num_warps=4, registers=90),  # 512 B shared
+    Config(TILE=4096, num_warps=8, registers=55),  # 32 B shared
+    Config(TILE=8192, num_warps=4, registers=158),  # 512 B shared
+    Config(TILE=16384, num_warps=16, registers=98),  # 64 B shared
+    Config(TILE=1024, num_warps=1, registers=255, spills=True),  # 128 B shared, 2848 B spilled
+)
+_BACKWARD_BLOCK_4 = (
+    Config(TILE=4096, num_warps=2, registers=217),  # 256 B shared
+    Config(TILE=4096, num_warps=4, registers=96),  # 512 B shared
+    Config(TILE=4096, num_warps=8, registers=60),  # 32 B shared
+    Config(TILE=8192, num_warps=4, registers=168),  # 512 B shared
+    Config(TILE=16384, num_warps=16, registers=98),  # 64 B shared
+    Config(TILE=1024, num_warps=1, registers=255, spills=True),  # 0 B shared, 4168 B spilled
+)
+_BACKWARD_BLOCK_5 = (
+    Config(TILE=4096, num_warps=2, registers=254),  # 512 B shared
+    Config(TILE=4096, num_warps=4, registers=128),  # 512 B shared
+    Config(TILE=4096, num_warps=8, registers=64),  # 32 B shared
+    Config(TILE=8192, num_warps=4, registers=254),  # 512 B shared
+    Config(TILE=16384, num_warps=16, registers=122),  # 64 B shared
+    Config(TILE=1024, num_warps=1, registers=255, spills=True),  # 0 B shared, 6744 B spilled
+)
+_BACKWARD_BLOCK_6 = (
+    Config(TILE=512, num_warps=1, registers=141),  # 0 B shared
+    Config(TILE=4096, num_warps=8, registers=190),  # 512 B shared
+    Config(TILE=512, num_warps=2, registers=255, spills=True),  # 64 B shared, 744 B spilled
+    Config(TILE=1024, num_warps=1, registers=255, spills=True),  # 0 B shared, 24 B spilled
+    Config(TILE=4096, num_warps=4, registers=255, spills=True),  # 1024 B shared, 588 B spilled
+    Config(TILE=8192, num_warps=16, registers=128, spills=True),  # 1024 B shared, 288 B spilled
+)
+_BACKWARD_BLOCK_7 = (
     Config(TILE=4096, num_warps=1),  # at most 8192 B shared, unproven
     Config(TILE=4096, num_warps=8),  # at most 8192 B shared, unproven
     Config(TILE=8192, num_warps=2),  # at most 16384 B shared, unproven
@@ -152,10 +256,14 @@ _BACKWARD_BLOCK_3 = (
 )
 #: Whole rows in registers, TILE elements to a program; by architecture class and element size in bytes.
 BACKWARD_BLOCK_CONFIGS = by_class(
-    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2, 4), _BACKWARD_BLOCK_1),
+    (("sm_80", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2, 4), _BACKWARD_BLOCK_1),
     (("gfx90a", "gfx942", "gfx950"), (8,), _BACKWARD_BLOCK_1),
-    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _BACKWARD_BLOCK_2),
-    (("gfx90a", "gfx942", "gfx950"), (1, 2, 4), _BACKWARD_BLOCK_3),
+    (("sm_80", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _BACKWARD_BLOCK_2),
+    (("sm_90",), (1,), _BACKWARD_BLOCK_3),
+    (("sm_90",), (2,), _BACKWARD_BLOCK_4),
+    (("sm_90",), (4,), _BACKWARD_BLOCK_5),
+    (("sm_90",), (8,), _BACKWARD_BLOCK_6),
+    (("gfx90a", "gfx942", "gfx950"), (1, 2, 4), _BACKWARD_BLOCK_7),
 )
 
 _BACKWARD_LOOP_1 = (
@@ -183,6 +291,40 @@ _BACKWARD_LOOP_3 = (
     Config(TILE=8192, num_warps=32),  # at most 32768 B shared, unproven
 )
 _BACKWARD_LOOP_4 = (
+    Config(TILE=2048, num_warps=4, registers=32),  # 16 B shared
+    Config(TILE=2048, num_warps=8, registers=32),  # 32 B shared
+    Config(TILE=4096, num_warps=4, registers=40),  # 16 B shared, 56 registers in split rows
+    Config(TILE=8192, num_warps=8, registers=40),  # 32 B shared, 56 registers in split rows
+    Config(TILE=16384, num_warps=8, registers=46),  # 32 B shared, 64 registers in split rows
+    Config(TILE=32768, num_warps=32, registers=36),  # 128 B shared, 56 registers in split rows
+)
+_BACKWARD_LOOP_5 = (
+    Config(TILE=2048, num_warps=4, registers=33),  # 16 B shared, 48 registers in split rows
+    Config(TILE=2048, num_warps=8, registers=29),  # 32 B shared, 32 registers in split rows
+    Config(TILE=4096, num_warps=4, registers=52),  # 16 B shared, 56 registers in split rows
+    Config(TILE=16384, num_warps=8, registers=127),  # 32 B shared, 128 registers in split rows
+    Config(TILE=32768, num_warps=32, registers=54),  # 128 B shared, 64 registers in split rows
+    Config(
+        TILE=8192, num_warps=8, registers=44, spills=True
+    ),  # 32 B shared, 64 registers in split rows, 4 B spilled
+)
+_BACKWARD_LOOP_6 = (
+    Config(TILE=2048, num_warps=4, registers=46),  # 16 B shared
+    Config(TILE=2048, num_warps=8, registers=32),  # 32 B shared, 40 registers in split rows
+    Config(TILE=2048, num_warps=16, registers=32),  # 64 B shared
+    Config(TILE=8192, num_warps=4, registers=106),  # 16 B shared, 128 registers in split rows
+    Config(TILE=8192, num_warps=8, registers=78),  # 32 B shared
+    Config(TILE=16384, num_warps=32, registers=45),  # 128 B shared, 47 registers in split rows
+)
+_BACKWARD_LOOP_7 = (
+    Config(TILE=2048, num_warps=4, registers=68),  # 32 B shared, 86 registers in split rows
+    Config(TILE=2048, num_warps=8, registers=48),  # 64 B shared, 56 registers in split rows
+    Config(TILE=4096, num_warps=4, registers=102),  # 32 B shared, 106 registers in split rows
+    Config(TILE=4096, num_warps=16, registers=64),  # 128 B shared
+    Config(TILE=8192, num_warps=16, registers=64),  # 128 B shared, 66 registers in split rows
+    Config(TILE=8192, num_warps=32, registers=50),  # 256 B shared
+)
+_BACKWARD_LOOP_8 = (
     Config(TILE=8192, num_warps=4),  # at most 2048 B shared, unproven
     Config(TILE=8192, num_warps=8),  # at most 2048 B shared, unproven
     Config(TILE=16384, num_warps=8),  # at most 4096 B shared, unproven
@@ -190,7 +332,7 @@ _BACKWARD_LOOP_4 = (
     Config(TILE=32768, num_warps=8),  # at most 8192 B shared, unproven
     Config(TILE=32768, num_warps=16),  # at most 8192 B shared, unproven
 )
-_BACKWARD_LOOP_5 = (
+_BACKWARD_LOOP_9 = (
     Config(TILE=2048, num_warps=4),  # at most 2048 B shared, unproven
     Config(TILE=8192, num_warps=4),  # at most 8192 B shared, unproven
     Config(TILE=8192, num_warps=16),  # at most 8192 B shared, unproven
@@ -198,7 +340,7 @@ _BACKWARD_LOOP_5 = (
     Config(TILE=32768, num_warps=8),  # at most 32768 B shared, unproven
     Config(TILE=32768, num_warps=16),  # at most 32768 B shared, unproven
 )
-_BACKWARD_LOOP_6 = (
+_BACKWARD_LOOP_10 = (
     Config(TILE=2048, num_warps=4),  # at most 8192 B shared, unproven
     Config(TILE=2048, num_warps=8),  # at most 8192 B shared, unproven
     Config(TILE=2048, num_warps=16),  # at most 8192 B shared, unproven
@@ -208,12 +350,16 @@ _BACKWARD_LOOP_6 = (
 )
 #: Sweeps over one row, TILE elements at a time; by architecture class and element size in bytes.
 BACKWARD_LOOP_CONFIGS = by_class(
-    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2), _BACKWARD_LOOP_1),
-    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (4,), _BACKWARD_LOOP_2),
-    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _BACKWARD_LOOP_3),
-    (("gfx90a", "gfx942", "gfx950"), (1,), _BACKWARD_LOOP_4),
-    (("gfx90a", "gfx942", "gfx950"), (2, 4), _BACKWARD_LOOP_5),
-    (("gfx90a", "gfx942", "gfx950"), (8,), _BACKWARD_LOOP_6),
+    (("sm_80", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2), _BACKWARD_LOOP_1),
+    (("sm_80", "sm_100", "sm_89", "sm_86", "sm_120"), (4,), _BACKWARD_LOOP_2),
+    (("sm_80", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _BACKWARD_LOOP_3),
+    (("sm_90",), (1,), _BACKWARD_LOOP_4),
+    (("sm_90",), (2,), _BACKWARD_LOOP_5),
+    (("sm_90",), (4,), _BACKWARD_LOOP_6),
+    (("sm_90",), (8,), _BACKWARD_LOOP_7),
+    (("gfx90a", "gfx942", "gfx950"), (1,), _BACKWARD_LOOP_8),
+    (("gfx90a", "gfx942", "gfx950"), (2, 4), _BACKWARD_LOOP_9),
+    (("gfx90a", "gfx942", "gfx950"), (8,), _BACKWARD_LOOP_10),
 )
 
 _BACKWARD_SUMS_1 = (
@@ -241,6 +387,58 @@ _BACKWARD_SUMS_3 = (
     Config(TILE=4096, PROGRAMS=1, num_warps=8, num_stages=2),  # at most 131648 B shared, unproven
 )
 _BACKWARD_SUMS_4 = (
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1, registers=168),  # 2048 B shared
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2, registers=168),  # 8224 B shared
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3, registers=168),  # 16400 B shared
+    Config(
+        TILE=2048, PROGRAMS=4, num_warps=8, num_stages=3, registers=64
+    ),  # 16416 B shared, 98 registers in split rows
+    Config(
+        TILE=4096, PROGRAMS=2, num_warps=16, num_stages=3, registers=64
+    ),  # 32832 B shared, 98 registers in split rows
+    Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=3, registers=128),  # 65600 B shared
+)
+_BACKWARD_SUMS_5 = (
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1, registers=158),  # 4096 B shared
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2, registers=168),  # 16448 B shared
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3, registers=168),  # 32784 B shared
+    Config(
+        TILE=2048, PROGRAMS=4, num_warps=8, num_stages=3, registers=64
+    ),  # 32800 B shared, 98 registers in split rows
+    Config(
+        TILE=4096, PROGRAMS=2, num_warps=16, num_stages=3, registers=64
+    ),  # 65600 B shared, 98 registers in split rows
+    Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=3, registers=128),  # 131136 B shared
+)
+_BACKWARD_SUMS_6 = (
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1, registers=168),  # 2048 B shared
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3, registers=128),  # 65576 B shared
+    Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=3, registers=128),  # 65576 B shared
+    Config(TILE=4096, PROGRAMS=1, num_warps=8, num_stages=3, registers=128),  # 131128 B shared
+    Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=2, registers=128),  # 131156 B shared
+    Config(
+        TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2, registers=127, spills=True
+    ),  # 32804 B shared, 8 B spilled
+)
+_BACKWARD_SUMS_7 = (
+    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=3, registers=192),  # 131168 B shared
+    Config(
+        TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1, registers=255, spills=True
+    ),  # 4096 B shared, 512 B spilled
+    Config(
+        TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2, registers=255, spills=True
+    ),  # 65592 B shared, 8 B spilled
+    Config(
+        TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3, registers=255, spills=True
+    ),  # 131136 B shared, 136 B spilled
+    Config(
+        TILE=2048, PROGRAMS=2, num_warps=4, num_stages=2, registers=255, spills=True
+    ),  # 65592 B shared, 8 B spilled
+    Config(
+        TILE=4096, PROGRAMS=1, num_warps=8, num_stages=2, registers=255, spills=True
+    ),  # 131160 B shared, 8 B spilled
+)
+_BACKWARD_SUMS_8 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 4128 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 66080 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 132160 B shared, unproven
@@ -248,7 +446,7 @@ _BACKWARD_SUMS_4 = (
     Config(TILE=4096, PROGRAMS=1, num_warps=8, num_stages=2),  # at most 131648 B shared, unproven
     Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 16512 B shared, unproven
 )
-_BACKWARD_SUMS_5 = (
+_BACKWARD_SUMS_9 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 2080 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 66080 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 4160 B shared, unproven
@@ -256,7 +454,7 @@ _BACKWARD_SUMS_5 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 8320 B shared, unproven
     Config(TILE=4096, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 4160 B shared, unproven
 )
-_BACKWARD_SUMS_6 = (
+_BACKWARD_SUMS_10 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 4112 B shared, unproven
     Config(TILE=2048, PROGRAMS=2, num_warps=8, num_stages=3),  # at most 33824 B shared, unproven
     Config(TILE=2048, PROGRAMS=4, num_warps=8, num_stages=2),  # at most 16928 B shared, unproven
@@ -264,7 +462,7 @@ _BACKWARD_SUMS_6 = (
     Config(TILE=4096, PROGRAMS=2, num_warps=8, num_stages=2),  # at most 33312 B shared, unproven
     Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=2),  # at most 66112 B shared, unproven
 )
-_BACKWARD_SUMS_7 = (
+_BACKWARD_SUMS_11 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 2064 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 33296 B shared, unproven
     Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=2),  # at most 33296 B shared, unproven
@@ -272,7 +470,7 @@ _BACKWARD_SUMS_7 = (
     Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=2),  # at most 66112 B shared, unproven
     Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 8256 B shared, unproven
 )
-_BACKWARD_SUMS_8 = (
+_BACKWARD_SUMS_12 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 2080 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 66080 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 4160 B shared, unproven
@@ -280,7 +478,7 @@ _BACKWARD_SUMS_8 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 8320 B shared, unproven
     Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 8320 B shared, unproven
 )
-_BACKWARD_SUMS_9 = (
+_BACKWARD_SUMS_13 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 4112 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 16912 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 33824 B shared, unproven
@@ -288,7 +486,7 @@ _BACKWARD_SUMS_9 = (
     Config(TILE=4096, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 66592 B shared, unproven
     Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=2),  # at most 66112 B shared, unproven
 )
-_BACKWARD_SUMS_10 = (
+_BACKWARD_SUMS_14 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 2064 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 33296 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 66576 B shared, unproven
@@ -296,7 +494,7 @@ _BACKWARD_SUMS_10 = (
     Config(TILE=4096, PROGRAMS=1, num_warps=8, num_stages=2),  # at most 66080 B shared, unproven
     Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 8256 B shared, unproven
 )
-_BACKWARD_SUMS_11 = (
+_BACKWARD_SUMS_15 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 8208 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 8720 B shared, unproven
     Config(TILE=2048, PROGRAMS=4, num_warps=4, num_stages=2),  # at most 8720 B shared, unproven
@@ -304,7 +502,7 @@ _BACKWARD_SUMS_11 = (
     Config(TILE=8192, PROGRAMS=2, num_warps=4, num_stages=1),  # at most 16400 B shared, unproven
     Config(TILE=16384, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 32800 B shared, unproven
 )
-_BACKWARD_SUMS_12 = (
+_BACKWARD_SUMS_16 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 8208 B shared, unproven
     Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=2),  # at most 33296 B shared, unproven
     Config(TILE=2048, PROGRAMS=4, num_warps=4, num_stages=1),  # at most 8208 B shared, unproven
@@ -312,7 +510,7 @@ _BACKWARD_SUMS_12 = (
     Config(TILE=8192, PROGRAMS=2, num_warps=8, num_stages=1),  # at most 16416 B shared, unproven
     Config(TILE=16384, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 32832 B shared, unproven
 )
-_BACKWARD_SUMS_13 = (
+_BACKWARD_SUMS_17 = (
     Config(TILE=2048, PROGRAMS=4, num_warps=4, num_stages=1),  # at most 4112 B shared, unproven
     Config(TILE=2048, PROGRAMS=4, num_warps=8, num_stages=1),  # at most 8224 B shared, unproven
     Config(TILE=4096, PROGRAMS=4, num_warps=8, num_stages=1),  # at most 8224 B shared, unproven
@@ -320,7 +518,7 @@ _BACKWARD_SUMS_13 = (
     Config(TILE=8192, PROGRAMS=2, num_warps=8, num_stages=1),  # at most 8224 B shared, unproven
     Config(TILE=16384, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 16448 B shared, unproven
 )
-_BACKWARD_SUMS_14 = (
+_BACKWARD_SUMS_18 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 4128 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 8256 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 16512 B shared, unproven
@@ -328,7 +526,7 @@ _BACKWARD_SUMS_14 = (
     Config(TILE=4096, PROGRAMS=2, num_warps=4, num_stages=1),  # at most 4128 B shared, unproven
     Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 16512 B shared, unproven
 )
-_BACKWARD_SUMS_15 = (
+_BACKWARD_SUMS_19 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 8208 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 8720 B shared, unproven
     Config(TILE=4096, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 33824 B shared, unproven
@@ -336,7 +534,7 @@ _BACKWARD_SUMS_15 = (
     Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=2),  # at most 33344 B shared, unproven
     Config(TILE=16384, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 32800 B shared, unproven
 )
-_BACKWARD_SUMS_16 = (
+_BACKWARD_SUMS_20 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 8208 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 16912 B shared, unproven
     Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=2),  # at most 16912 B shared, unproven
@@ -344,7 +542,7 @@ _BACKWARD_SUMS_16 = (
     Config(TILE=8192, PROGRAMS=2, num_warps=4, num_stages=1),  # at most 8208 B shared, unproven
     Config(TILE=16384, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 32832 B shared, unproven
 )
-_BACKWARD_SUMS_17 = (
+_BACKWARD_SUMS_21 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 4112 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=2),  # at most 33312 B shared, unproven
     Config(TILE=2048, PROGRAMS=4, num_warps=8, num_stages=1),  # at most 8224 B shared, unproven
@@ -352,7 +550,7 @@ _BACKWARD_SUMS_17 = (
     Config(TILE=8192, PROGRAMS=2, num_warps=8, num_stages=1),  # at most 8224 B shared, unproven
     Config(TILE=16384, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 16448 B shared, unproven
 )
-_BACKWARD_SUMS_18 = (
+_BACKWARD_SUMS_22 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 4128 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 8256 B shared, unproven
     Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=1),  # at most 4128 B shared, unproven
@@ -360,7 +558,7 @@ _BACKWARD_SUMS_18 = (
     Config(TILE=4096, PROGRAMS=2, num_warps=8, num_stages=1),  # at most 8256 B shared, unproven
     Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 16512 B shared, unproven
 )
-_BACKWARD_SUMS_19 = (
+_BACKWARD_SUMS_23 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 8208 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 16912 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 33808 B shared, unproven
@@ -370,29 +568,33 @@ _BACKWARD_SUMS_19 = (
 )
 #: Whole rows in registers, TILE elements at a time, in PROGRAMS programs an SM; by architecture class and element size in bytes.
 BACKWARD_SUMS_CONFIGS = by_class(
-    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (1,), _BACKWARD_SUMS_1),
-    (("sm_80", "sm_90", "sm_100"), (2,), _BACKWARD_SUMS_1),
+    (("sm_80", "sm_100", "sm_89", "sm_86", "sm_120"), (1,), _BACKWARD_SUMS_1),
+    (("sm_80", "sm_100"), (2,), _BACKWARD_SUMS_1),
     (("sm_89",), (2,), _BACKWARD_SUMS_2),
-    (("sm_80", "sm_90", "sm_100"), (4,), _BACKWARD_SUMS_2),
-    (("sm_80", "sm_90", "sm_100"), (8,), _BACKWARD_SUMS_3),
-    (("sm_89",), (4,), _BACKWARD_SUMS_4),
-    (("gfx950",), (8,), _BACKWARD_SUMS_4),
-    (("sm_89", "sm_120"), (8,), _BACKWARD_SUMS_5),
-    (("sm_86",), (2,), _BACKWARD_SUMS_6),
-    (("sm_86",), (4,), _BACKWARD_SUMS_7),
-    (("sm_86",), (8,), _BACKWARD_SUMS_8),
-    (("sm_120",), (2,), _BACKWARD_SUMS_9),
-    (("sm_120",), (4,), _BACKWARD_SUMS_10),
-    (("gfx90a",), (1,), _BACKWARD_SUMS_11),
-    (("gfx90a",), (2,), _BACKWARD_SUMS_12),
-    (("gfx950",), (4,), _BACKWARD_SUMS_12),
-    (("gfx90a",), (4,), _BACKWARD_SUMS_13),
-    (("gfx90a",), (8,), _BACKWARD_SUMS_14),
-    (("gfx942",), (1,), _BACKWARD_SUMS_15),
-    (("gfx942",), (2,), _BACKWARD_SUMS_16),
-    (("gfx942",), (4,), _BACKWARD_SUMS_17),
-    (("gfx942",), (8,), _BACKWARD_SUMS_18),
-    (("gfx950",), (1, 2), _BACKWARD_SUMS_19),
+    (("sm_80", "sm_100"), (4,), _BACKWARD_SUMS_2),
+    (("sm_80", "sm_100"), (8,), _BACKWARD_SUMS_3),
+    (("sm_90",), (1,), _BACKWARD_SUMS_4),
+    (("sm_90",), (2,), _BACKWARD_SUMS_5),
+    (("sm_90",), (4,), _BACKWARD_SUMS_6),
+    (("sm_90",), (8,), _BACKWARD_SUMS_7),
+    (("sm_89",), (4,), _BACKWARD_SUMS_8),
+    (("gfx950",), (8,), _BACKWARD_SUMS_8),
+    (("sm_89", "sm_120"), (8,), _BACKWARD_SUMS_9),
+    (("sm_86",), (2,), _BACKWARD_SUMS_10),
+    (("sm_86",), (4,), _BACKWARD_SUMS_11),
+    (("sm_86",), (8,), _BACKWARD_SUMS_12),
+    (("sm_120",), (2,), _BACKWARD_SUMS_13),
+    (("sm_120",), (4,), _BACKWARD_SUMS_14),
+    (("gfx90a",), (1,), _BACKWARD_SUMS_15),
+    (("gfx90a",), (2,), _BACKWARD_SUMS_16),
+    (("gfx950",), (4,), _BACKWARD_SUMS_16),
+    (("gfx90a",), (4,), _BACKWARD_SUMS_17),
+    (("gfx90a",), (8,), _BACKWARD_SUMS_18),
+    (("gfx942",), (1,), _BACKWARD_SUMS_19),
+    (("gfx942",), (2,), _BACKWARD_SUMS_20),
+    (("gfx942",), (4,), _BACKWARD_SUMS_21),
+    (("gfx942",), (8,), _BACKWARD_SUMS_22),
+    (("gfx950",), (1, 2), _BACKWARD_SUMS_23),
 )
 
 _BACKWARD_COLUMNS_1 = (
@@ -420,6 +622,62 @@ _BACKWARD_COLUMNS_3 = (
     Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 132224 B shared, unproven
 )
 _BACKWARD_COLUMNS_4 = (
+    Config(
+        TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1, registers=64
+    ),  # 1024 B shared, 96 registers in split rows
+    Config(
+        TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2, registers=70
+    ),  # 4096 B shared, 96 registers in split rows
+    Config(
+        TILE=2048, PROGRAMS=4, num_warps=8, num_stages=3, registers=46
+    ),  # 8192 B shared, 58 registers in split rows
+    Config(TILE=4096, PROGRAMS=2, num_warps=16, num_stages=3, registers=57),  # 16384 B shared
+    Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=3, registers=74),  # 32768 B shared
+    Config(TILE=8192, PROGRAMS=2, num_warps=8, num_stages=3, registers=128),  # 32768 B shared
+)
+_BACKWARD_COLUMNS_5 = (
+    Config(
+        TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1, registers=72
+    ),  # 1024 B shared, 96 registers in split rows
+    Config(
+        TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2, registers=70
+    ),  # 8192 B shared, 96 registers in split rows
+    Config(
+        TILE=2048, PROGRAMS=4, num_warps=8, num_stages=3, registers=48
+    ),  # 16384 B shared, 58 registers in split rows
+    Config(TILE=4096, PROGRAMS=2, num_warps=16, num_stages=3, registers=58),  # 32768 B shared
+    Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=3, registers=82),  # 65536 B shared
+    Config(TILE=8192, PROGRAMS=2, num_warps=8, num_stages=3, registers=123),  # 65536 B shared
+)
+_BACKWARD_COLUMNS_6 = (
+    Config(
+        TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1, registers=72
+    ),  # 1024 B shared, 96 registers in split rows
+    Config(
+        TILE=2048, PROGRAMS=1, num_warps=8, num_stages=3, registers=48
+    ),  # 33280 B shared, 58 registers in split rows
+    Config(
+        TILE=2048, PROGRAMS=2, num_warps=8, num_stages=3, registers=48
+    ),  # 33280 B shared, 58 registers in split rows
+    Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=3, registers=64),  # 66560 B shared
+    Config(TILE=4096, PROGRAMS=2, num_warps=16, num_stages=3, registers=64),  # 66560 B shared
+    Config(
+        TILE=8192, PROGRAMS=1, num_warps=16, num_stages=3, registers=64, spills=True
+    ),  # 132096 B shared, 4 B spilled
+)
+_BACKWARD_COLUMNS_7 = (
+    Config(
+        TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1, registers=128
+    ),  # 2048 B shared, 168 registers in split rows
+    Config(
+        TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2, registers=125
+    ),  # 33280 B shared, 168 registers in split rows
+    Config(TILE=2048, PROGRAMS=1, num_warps=16, num_stages=3, registers=64),  # 66560 B shared
+    Config(TILE=2048, PROGRAMS=2, num_warps=16, num_stages=3, registers=64),  # 66560 B shared
+    Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=2, registers=64),  # 66560 B shared
+    Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=3, registers=64),  # 133120 B shared
+)
+_BACKWARD_COLUMNS_8 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 2080 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 33312 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 66592 B shared, unproven
@@ -427,7 +685,7 @@ _BACKWARD_COLUMNS_4 = (
     Config(TILE=2048, PROGRAMS=2, num_warps=8, num_stages=2),  # at most 33344 B shared, unproven
     Config(TILE=2048, PROGRAMS=2, num_warps=16, num_stages=2),  # at most 33408 B shared, unproven
 )
-_BACKWARD_COLUMNS_5 = (
+_BACKWARD_COLUMNS_9 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 4112 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 8720 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 17424 B shared, unproven
@@ -435,7 +693,7 @@ _BACKWARD_COLUMNS_5 = (
     Config(TILE=4096, PROGRAMS=2, num_warps=16, num_stages=3),  # at most 33856 B shared, unproven
     Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 66624 B shared, unproven
 )
-_BACKWARD_COLUMNS_6 = (
+_BACKWARD_COLUMNS_10 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 2064 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 16912 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 33808 B shared, unproven
@@ -443,7 +701,7 @@ _BACKWARD_COLUMNS_6 = (
     Config(TILE=2048, PROGRAMS=2, num_warps=16, num_stages=3),  # at most 33856 B shared, unproven
     Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 66624 B shared, unproven
 )
-_BACKWARD_COLUMNS_7 = (
+_BACKWARD_COLUMNS_11 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 4112 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 8720 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 17440 B shared, unproven
@@ -451,7 +709,7 @@ _BACKWARD_COLUMNS_7 = (
     Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 33856 B shared, unproven
     Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 66624 B shared, unproven
 )
-_BACKWARD_COLUMNS_8 = (
+_BACKWARD_COLUMNS_12 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 2064 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 16912 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 33808 B shared, unproven
@@ -459,7 +717,7 @@ _BACKWARD_COLUMNS_8 = (
     Config(TILE=2048, PROGRAMS=2, num_warps=16, num_stages=3),  # at most 33856 B shared, unproven
     Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 66624 B shared, unproven
 )
-_BACKWARD_COLUMNS_9 = (
+_BACKWARD_COLUMNS_13 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 2080 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 33312 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 66592 B shared, unproven
@@ -467,7 +725,7 @@ _BACKWARD_COLUMNS_9 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=2),  # at most 33344 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 66688 B shared, unproven
 )
-_BACKWARD_COLUMNS_10 = (
+_BACKWARD_COLUMNS_14 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 8208 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 33312 B shared, unproven
     Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=3),  # at most 66592 B shared, unproven
@@ -475,7 +733,7 @@ _BACKWARD_COLUMNS_10 = (
     Config(TILE=4096, PROGRAMS=2, num_warps=8, num_stages=2),  # at most 66112 B shared, unproven
     Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=2),  # at most 131712 B shared, unproven
 )
-_BACKWARD_COLUMNS_11 = (
+_BACKWARD_COLUMNS_15 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 4112 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 16912 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 33808 B shared, unproven
@@ -483,7 +741,7 @@ _BACKWARD_COLUMNS_11 = (
     Config(TILE=2048, PROGRAMS=2, num_warps=8, num_stages=2),  # at most 16928 B shared, unproven
     Config(TILE=4096, PROGRAMS=4, num_warps=8, num_stages=1),  # at most 8224 B shared, unproven
 )
-_BACKWARD_COLUMNS_12 = (
+_BACKWARD_COLUMNS_16 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 4128 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 33312 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 8256 B shared, unproven
@@ -491,7 +749,7 @@ _BACKWARD_COLUMNS_12 = (
     Config(TILE=2048, PROGRAMS=4, num_warps=8, num_stages=1),  # at most 8256 B shared, unproven
     Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 16512 B shared, unproven
 )
-_BACKWARD_COLUMNS_13 = (
+_BACKWARD_COLUMNS_17 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 8208 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 17424 B shared, unproven
     Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=3),  # at most 17424 B shared, unproven
@@ -499,7 +757,7 @@ _BACKWARD_COLUMNS_13 = (
     Config(TILE=4096, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 33824 B shared, unproven
     Config(TILE=4096, PROGRAMS=2, num_warps=8, num_stages=2),  # at most 16928 B shared, unproven
 )
-_BACKWARD_COLUMNS_14 = (
+_BACKWARD_COLUMNS_18 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 4128 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 33312 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 8256 B shared, unproven
@@ -507,7 +765,7 @@ _BACKWARD_COLUMNS_14 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=16, num_stages=2),  # at most 33408 B shared, unproven
     Config(TILE=2048, PROGRAMS=4, num_warps=8, num_stages=1),  # at most 8256 B shared, unproven
 )
-_BACKWARD_COLUMNS_15 = (
+_BACKWARD_COLUMNS_19 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 8208 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 8720 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 17424 B shared, unproven
@@ -517,26 +775,30 @@ _BACKWARD_COLUMNS_15 = (
 )
 #: Tiles of TILE elements over rows and columns, in PROGRAMS programs an SM; by architecture class and element size in bytes.
 BACKWARD_COLUMNS_CONFIGS = by_class(
-    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (1,), _BACKWARD_COLUMNS_1),
-    (("sm_80", "sm_90", "sm_100"), (2,), _BACKWARD_COLUMNS_1),
+    (("sm_80", "sm_100", "sm_89", "sm_86", "sm_120"), (1,), _BACKWARD_COLUMNS_1),
+    (("sm_80", "sm_100"), (2,), _BACKWARD_COLUMNS_1),
     (("sm_89",), (2,), _BACKWARD_COLUMNS_2),
-    (("sm_80", "sm_90", "sm_100", "gfx950"), (4,), _BACKWARD_COLUMNS_2),
+    (("sm_80", "sm_100", "gfx950"), (4,), _BACKWARD_COLUMNS_2),
     (("sm_89",), (4,), _BACKWARD_COLUMNS_3),
-    (("sm_80", "sm_90", "sm_100"), (8,), _BACKWARD_COLUMNS_3),
-    (("sm_89", "sm_86"), (8,), _BACKWARD_COLUMNS_4),
-    (("sm_86",), (2,), _BACKWARD_COLUMNS_5),
-    (("sm_86",), (4,), _BACKWARD_COLUMNS_6),
-    (("sm_120",), (2,), _BACKWARD_COLUMNS_7),
-    (("sm_120",), (4,), _BACKWARD_COLUMNS_8),
-    (("sm_120",), (8,), _BACKWARD_COLUMNS_9),
-    (("gfx90a", "gfx942", "gfx950"), (1,), _BACKWARD_COLUMNS_10),
-    (("gfx90a",), (2,), _BACKWARD_COLUMNS_10),
-    (("gfx950",), (8,), _BACKWARD_COLUMNS_10),
-    (("gfx90a", "gfx942"), (4,), _BACKWARD_COLUMNS_11),
-    (("gfx90a",), (8,), _BACKWARD_COLUMNS_12),
-    (("gfx942",), (2,), _BACKWARD_COLUMNS_13),
-    (("gfx942",), (8,), _BACKWARD_COLUMNS_14),
-    (("gfx950",), (2,), _BACKWARD_COLUMNS_15),
+    (("sm_80", "sm_100"), (8,), _BACKWARD_COLUMNS_3),
+    (("sm_90",), (1,), _BACKWARD_COLUMNS_4),
+    (("sm_90",), (2,), _BACKWARD_COLUMNS_5),
+    (("sm_90",), (4,), _BACKWARD_COLUMNS_6),
+    (("sm_90",), (8,), _BACKWARD_COLUMNS_7),
+    (("sm_89", "sm_86"), (8,), _BACKWARD_COLUMNS_8),
+    (("sm_86",), (2,), _BACKWARD_COLUMNS_9),
+    (("sm_86",), (4,), _BACKWARD_COLUMNS_10),
+    (("sm_120",), (2,), _BACKWARD_COLUMNS_11),
+    (("sm_120",), (4,), _BACKWARD_COLUMNS_12),
+    (("sm_120",), (8,), _BACKWARD_COLUMNS_13),
+    (("gfx90a", "gfx942", "gfx950"), (1,), _BACKWARD_COLUMNS_14),
+    (("gfx90a",), (2,), _BACKWARD_COLUMNS_14),
+    (("gfx950",), (8,), _BACKWARD_COLUMNS_14),
+    (("gfx90a", "gfx942"), (4,), _BACKWARD_COLUMNS_15),
+    (("gfx90a",), (8,), _BACKWARD_COLUMNS_16),
+    (("gfx942",), (2,), _BACKWARD_COLUMNS_17),
+    (("gfx942",), (8,), _BACKWARD_COLUMNS_18),
+    (("gfx950",), (2,), _BACKWARD_COLUMNS_19),
 )
 
 

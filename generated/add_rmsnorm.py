@@ -65,6 +65,38 @@ _BLOCK_2 = (
     Config(TILE=8192, num_warps=16),  # at most 32768 B shared, unproven
 )
 _BLOCK_3 = (
+    Config(TILE=1024, num_warps=1, registers=71),  # 128 B shared
+    Config(TILE=4096, num_warps=2, registers=127),  # 256 B shared
+    Config(TILE=4096, num_warps=8, registers=39),  # 128 B shared
+    Config(TILE=4096, num_warps=16, registers=32),  # 128 B shared
+    Config(TILE=8192, num_warps=4, registers=128),  # 512 B shared
+    Config(TILE=16384, num_warps=32, registers=39),  # 512 B shared
+)
+_BLOCK_4 = (
+    Config(TILE=1024, num_warps=1, registers=67),  # 32 B shared
+    Config(TILE=4096, num_warps=2, registers=124),  # 256 B shared
+    Config(TILE=4096, num_warps=8, registers=41),  # 128 B shared
+    Config(TILE=4096, num_warps=16, registers=30),  # 128 B shared
+    Config(TILE=8192, num_warps=4, registers=112),  # 512 B shared
+    Config(TILE=16384, num_warps=32, registers=36),  # 512 B shared
+)
+_BLOCK_5 = (
+    Config(TILE=1024, num_warps=1, registers=72),  # 32 B shared
+    Config(TILE=4096, num_warps=2, registers=150),  # 512 B shared
+    Config(TILE=4096, num_warps=8, registers=46),  # 128 B shared
+    Config(TILE=4096, num_warps=16, registers=31),  # 128 B shared
+    Config(TILE=8192, num_warps=4, registers=148),  # 512 B shared
+    Config(TILE=16384, num_warps=32, registers=47),  # 512 B shared
+)
+_BLOCK_6 = (
+    Config(TILE=512, num_warps=1, registers=90),  # 32 B shared
+    Config(TILE=512, num_warps=2, registers=64),  # 64 B shared
+    Config(TILE=1024, num_warps=1, registers=178),  # 64 B shared
+    Config(TILE=4096, num_warps=4, registers=218),  # 1024 B shared
+    Config(TILE=4096, num_warps=16, registers=78),  # 512 B shared
+    Config(TILE=8192, num_warps=16, registers=120),  # 1024 B shared
+)
+_BLOCK_7 = (
     Config(TILE=4096, num_warps=1),  # at most 8192 B shared, unproven
     Config(TILE=4096, num_warps=8),  # at most 8192 B shared, unproven
     Config(TILE=8192, num_warps=2),  # at most 16384 B shared, unproven
@@ -72,7 +104,7 @@ _BLOCK_3 = (
     Config(TILE=16384, num_warps=4),  # at most 32768 B shared, unproven
     Config(TILE=32768, num_warps=16),  # at most 65536 B shared, unproven
 )
-_BLOCK_4 = (
+_BLOCK_8 = (
     Config(TILE=512, num_warps=1),  # at most 2048 B shared, unproven
     Config(TILE=1024, num_warps=1),  # at most 4096 B shared, unproven
     Config(TILE=4096, num_warps=2),  # at most 16384 B shared, unproven
@@ -82,10 +114,14 @@ _BLOCK_4 = (
 )
 #: Whole rows in registers, TILE elements to a program; by architecture class and element size in bytes.
 BLOCK_CONFIGS = by_class(
-    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2, 4), _BLOCK_1),
-    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _BLOCK_2),
-    (("gfx90a", "gfx942", "gfx950"), (1, 2, 4), _BLOCK_3),
-    (("gfx90a", "gfx942", "gfx950"), (8,), _BLOCK_4),
+    (("sm_80", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2, 4), _BLOCK_1),
+    (("sm_80", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _BLOCK_2),
+    (("sm_90",), (1,), _BLOCK_3),
+    (("sm_90",), (2,), _BLOCK_4),
+    (("sm_90",), (4,), _BLOCK_5),
+    (("sm_90",), (8,), _BLOCK_6),
+    (("gfx90a", "gfx942", "gfx950"), (1, 2, 4), _BLOCK_7),
+    (("gfx90a", "gfx942", "gfx950"), (8,), _BLOCK_8),
 )
 
 _LOOP_1 = (
@@ -105,6 +141,38 @@ _LOOP_2 = (
     Config(TILE=16384, num_warps=32),  # at most 65536 B shared, unproven
 )
 _LOOP_3 = (
+    Config(TILE=2048, num_warps=4, registers=40),  # 16 B shared
+    Config(TILE=8192, num_warps=8, registers=40),  # 32 B shared, 63 registers in split rows
+    Config(TILE=8192, num_warps=16, registers=40),  # 64 B shared
+    Config(TILE=16384, num_warps=8, registers=80),  # 32 B shared, 127 registers in split rows
+    Config(TILE=16384, num_warps=16, registers=40),  # 64 B shared, 64 registers in split rows
+    Config(TILE=32768, num_warps=32, registers=52),  # 128 B shared, 64 registers in split rows
+)
+_LOOP_4 = (
+    Config(TILE=2048, num_warps=4, registers=37),  # 16 B shared, 40 registers in split rows
+    Config(TILE=8192, num_warps=8, registers=64),  # 32 B shared
+    Config(TILE=8192, num_warps=16, registers=40),  # 64 B shared
+    Config(TILE=16384, num_warps=8, registers=138),  # 32 B shared
+    Config(TILE=16384, num_warps=16, registers=64),  # 64 B shared
+    Config(TILE=32768, num_warps=32, registers=64),  # 128 B shared
+)
+_LOOP_5 = (
+    Config(TILE=2048, num_warps=4, registers=48),  # 16 B shared
+    Config(TILE=8192, num_warps=8, registers=98),  # 32 B shared
+    Config(TILE=8192, num_warps=16, registers=56),  # 64 B shared
+    Config(TILE=16384, num_warps=8, registers=174),  # 32 B shared
+    Config(TILE=16384, num_warps=16, registers=98),  # 64 B shared
+    Config(TILE=32768, num_warps=32, registers=64, spills=True),  # 128 B shared, 152 B spilled
+)
+_LOOP_6 = (
+    Config(TILE=2048, num_warps=4, registers=96),  # 32 B shared
+    Config(TILE=2048, num_warps=8, registers=54),  # 64 B shared
+    Config(TILE=2048, num_warps=16, registers=56),  # 128 B shared
+    Config(TILE=8192, num_warps=16, registers=96),  # 128 B shared
+    Config(TILE=8192, num_warps=4, registers=255, spills=True),  # 32 B shared, 160 B spilled
+    Config(TILE=16384, num_warps=32, registers=64, spills=True),  # 256 B shared, 124 B spilled
+)
+_LOOP_7 = (
     Config(TILE=2048, num_warps=4),  # at most 512 B shared, unproven
     Config(TILE=8192, num_warps=4),  # at most 2048 B shared, unproven
     Config(TILE=8192, num_warps=8),  # at most 2048 B shared, unproven
@@ -112,7 +180,7 @@ _LOOP_3 = (
     Config(TILE=32768, num_warps=8),  # at most 8192 B shared, unproven
     Config(TILE=32768, num_warps=16),  # at most 8192 B shared, unproven
 )
-_LOOP_4 = (
+_LOOP_8 = (
     Config(TILE=2048, num_warps=4),  # at most 8192 B shared, unproven
     Config(TILE=8192, num_warps=4),  # at most 32768 B shared, unproven
     Config(TILE=8192, num_warps=16),  # at most 32768 B shared, unproven
@@ -120,7 +188,7 @@ _LOOP_4 = (
     Config(TILE=32768, num_warps=8),  # at most 131072 B shared, unproven
     Config(TILE=32768, num_warps=16),  # at most 131072 B shared, unproven
 )
-_LOOP_5 = (
+_LOOP_9 = (
     Config(TILE=2048, num_warps=4),  # at most 8192 B shared, unproven
     Config(TILE=2048, num_warps=8),  # at most 8192 B shared, unproven
     Config(TILE=2048, num_warps=16),  # at most 8192 B shared, unproven
@@ -130,12 +198,16 @@ _LOOP_5 = (
 )
 #: Sweeps over one row, TILE elements at a time; by architecture class and element size in bytes.
 LOOP_CONFIGS = by_class(
-    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2, 4), _LOOP_1),
-    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _LOOP_2),
-    (("gfx90a", "gfx942", "gfx950"), (1,), _LOOP_3),
-    (("gfx90a", "gfx942", "gfx950"), (2, 4), _LOOP_4),
-    (("gfx950",), (8,), _LOOP_4),
-    (("gfx90a", "gfx942"), (8,), _LOOP_5),
+    (("sm_80", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2, 4), _LOOP_1),
+    (("sm_80", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _LOOP_2),
+    (("sm_90",), (1,), _LOOP_3),
+    (("sm_90",), (2,), _LOOP_4),
+    (("sm_90",), (4,), _LOOP_5),
+    (("sm_90",), (8,), _LOOP_6),
+    (("gfx90a", "gfx942", "gfx950"), (1,), _LOOP_7),
+    (("gfx90a", "gfx942", "gfx950"), (2, 4), _LOOP_8),
+    (("gfx950",), (8,), _LOOP_8),
+    (("gfx90a", "gfx942"), (8,), _LOOP_9),
 )
 
 _BACKWARD_BLOCK_1 = (
@@ -163,6 +235,38 @@ _BACKWARD_BLOCK_3 = (
     Config(TILE=8192, num_warps=16),  # at most 32768 B shared, unproven
 )
 _BACKWARD_BLOCK_4 = (
+    Config(TILE=4096, num_warps=2, registers=157),  # 256 B shared
+    Config(TILE=4096, num_warps=8, registers=48),  # 32 B shared
+    Config(TILE=4096, num_warps=16, registers=32),  # 64 B shared
+    Config(TILE=8192, num_warps=4, registers=156),  # 512 B shared
+    Config(TILE=16384, num_warps=32, registers=49),  # 128 B shared
+    Config(TILE=1024, num_warps=1, registers=255, spills=True),  # 128 B shared, 3016 B spilled
+)
+_BACKWARD_BLOCK_5 = (
+    Config(TILE=4096, num_warps=2, registers=168),  # 256 B shared
+    Config(TILE=4096, num_warps=8, registers=48),  # 32 B shared
+    Config(TILE=4096, num_warps=16, registers=32),  # 64 B shared
+    Config(TILE=8192, num_warps=4, registers=168),  # 512 B shared
+    Config(TILE=16384, num_warps=32, registers=50),  # 128 B shared
+    Config(TILE=1024, num_warps=1, registers=255, spills=True),  # 0 B shared, 1760 B spilled
+)
+_BACKWARD_BLOCK_6 = (
+    Config(TILE=4096, num_warps=2, registers=254),  # 512 B shared
+    Config(TILE=4096, num_warps=4, registers=128),  # 512 B shared
+    Config(TILE=4096, num_warps=16, registers=36),  # 64 B shared
+    Config(TILE=8192, num_warps=4, registers=254),  # 512 B shared
+    Config(TILE=16384, num_warps=16, registers=106),  # 64 B shared
+    Config(TILE=1024, num_warps=1, registers=255, spills=True),  # 0 B shared, 7328 B spilled
+)
+_BACKWARD_BLOCK_7 = (
+    Config(TILE=1024, num_warps=1, registers=255),  # 0 B shared
+    Config(TILE=4096, num_warps=8, registers=181),  # 512 B shared
+    Config(TILE=4096, num_warps=16, registers=107),  # 512 B shared
+    Config(TILE=512, num_warps=1, registers=255, spills=True),  # 0 B shared, 7216 B spilled
+    Config(TILE=4096, num_warps=4, registers=255, spills=True),  # 1024 B shared, 320 B spilled
+    Config(TILE=8192, num_warps=16, registers=128, spills=True),  # 1024 B shared, 224 B spilled
+)
+_BACKWARD_BLOCK_8 = (
     Config(TILE=4096, num_warps=1),  # at most 8192 B shared, unproven
     Config(TILE=4096, num_warps=8),  # at most 8192 B shared, unproven
     Config(TILE=8192, num_warps=2),  # at most 16384 B shared, unproven
@@ -172,11 +276,15 @@ _BACKWARD_BLOCK_4 = (
 )
 #: Whole rows in registers, TILE elements to a program; by architecture class and element size in bytes.
 BACKWARD_BLOCK_CONFIGS = by_class(
-    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2), _BACKWARD_BLOCK_1),
-    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (4,), _BACKWARD_BLOCK_2),
+    (("sm_80", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2), _BACKWARD_BLOCK_1),
+    (("sm_80", "sm_100", "sm_89", "sm_86", "sm_120"), (4,), _BACKWARD_BLOCK_2),
     (("gfx90a", "gfx942", "gfx950"), (8,), _BACKWARD_BLOCK_2),
-    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _BACKWARD_BLOCK_3),
-    (("gfx90a", "gfx942", "gfx950"), (1, 2, 4), _BACKWARD_BLOCK_4),
+    (("sm_80", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _BACKWARD_BLOCK_3),
+    (("sm_90",), (1,), _BACKWARD_BLOCK_4),
+    (("sm_90",), (2,), _BACKWARD_BLOCK_5),
+    (("sm_90",), (4,), _BACKWARD_BLOCK_6),
+    (("sm_90",), (8,), _BACKWARD_BLOCK_7),
+    (("gfx90a", "gfx942", "gfx950"), (1, 2, 4), _BACKWARD_BLOCK_8),
 )
 
 _BACKWARD_LOOP_1 = (
@@ -204,6 +312,40 @@ _BACKWARD_LOOP_3 = (
     Config(TILE=8192, num_warps=32),  # at most 32768 B shared, unproven
 )
 _BACKWARD_LOOP_4 = (
+    Config(TILE=2048, num_warps=4, registers=32),  # 16 B shared
+    Config(TILE=8192, num_warps=8, registers=36),  # 32 B shared, 52 registers in split rows
+    Config(TILE=8192, num_warps=16, registers=32),  # 64 B shared
+    Config(TILE=16384, num_warps=8, registers=52),  # 32 B shared, 54 registers in split rows
+    Config(TILE=16384, num_warps=16, registers=36),  # 64 B shared, 40 registers in split rows
+    Config(TILE=32768, num_warps=32, registers=36),  # 128 B shared, 46 registers in split rows
+)
+_BACKWARD_LOOP_5 = (
+    Config(TILE=2048, num_warps=4, registers=36),  # 16 B shared, 40 registers in split rows
+    Config(TILE=8192, num_warps=16, registers=40),  # 64 B shared
+    Config(TILE=16384, num_warps=8, registers=90),  # 32 B shared, 127 registers in split rows
+    Config(TILE=32768, num_warps=32, registers=54),  # 128 B shared
+    Config(
+        TILE=8192, num_warps=8, registers=48, spills=True
+    ),  # 32 B shared, 64 registers in split rows, 4 B spilled
+    Config(TILE=16384, num_warps=16, registers=64, spills=True),  # 64 B shared, 8 B spilled
+)
+_BACKWARD_LOOP_6 = (
+    Config(TILE=2048, num_warps=4, registers=48),  # 16 B shared
+    Config(TILE=2048, num_warps=8, registers=48),  # 32 B shared
+    Config(TILE=8192, num_warps=4, registers=122),  # 16 B shared
+    Config(TILE=8192, num_warps=8, registers=80),  # 32 B shared
+    Config(TILE=8192, num_warps=16, registers=58),  # 64 B shared
+    Config(TILE=16384, num_warps=32, registers=50),  # 128 B shared
+)
+_BACKWARD_LOOP_7 = (
+    Config(TILE=2048, num_warps=4, registers=72),  # 32 B shared, 76 registers in split rows
+    Config(TILE=2048, num_warps=8, registers=44),  # 64 B shared, 48 registers in split rows
+    Config(TILE=2048, num_warps=16, registers=40),  # 128 B shared
+    Config(TILE=4096, num_warps=4, registers=114),  # 32 B shared
+    Config(TILE=4096, num_warps=16, registers=60),  # 128 B shared
+    Config(TILE=8192, num_warps=32, registers=46),  # 256 B shared
+)
+_BACKWARD_LOOP_8 = (
     Config(TILE=2048, num_warps=4),  # at most 512 B shared, unproven
     Config(TILE=8192, num_warps=4),  # at most 2048 B shared, unproven
     Config(TILE=8192, num_warps=8),  # at most 2048 B shared, unproven
@@ -211,7 +353,7 @@ _BACKWARD_LOOP_4 = (
     Config(TILE=32768, num_warps=8),  # at most 8192 B shared, unproven
     Config(TILE=32768, num_warps=16),  # at most 8192 B shared, unproven
 )
-_BACKWARD_LOOP_5 = (
+_BACKWARD_LOOP_9 = (
     Config(TILE=2048, num_warps=4),  # at most 2048 B shared, unproven
     Config(TILE=8192, num_warps=4),  # at most 8192 B shared, unproven
     Config(TILE=8192, num_warps=16),  # at most 8192 B shared, unproven
@@ -219,7 +361,7 @@ _BACKWARD_LOOP_5 = (
     Config(TILE=32768, num_warps=8),  # at most 32768 B shared, unproven
     Config(TILE=32768, num_warps=16),  # at most 32768 B shared, unproven
 )
-_BACKWARD_LOOP_6 = (
+_BACKWARD_LOOP_10 = (
     Config(TILE=2048, num_warps=4),  # at most 8192 B shared, unproven
     Config(TILE=2048, num_warps=8),  # at most 8192 B shared, unproven
     Config(TILE=2048, num_warps=16),  # at most 8192 B shared, unproven
@@ -229,12 +371,16 @@ _BACKWARD_LOOP_6 = (
 )
 #: Sweeps over one row, TILE elements at a time; by architecture class and element size in bytes.
 BACKWARD_LOOP_CONFIGS = by_class(
-    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2), _BACKWARD_LOOP_1),
-    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (4,), _BACKWARD_LOOP_2),
-    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _BACKWARD_LOOP_3),
-    (("gfx90a", "gfx942", "gfx950"), (1,), _BACKWARD_LOOP_4),
-    (("gfx90a", "gfx942", "gfx950"), (2, 4), _BACKWARD_LOOP_5),
-    (("gfx90a", "gfx942", "gfx950"), (8,), _BACKWARD_LOOP_6),
+    (("sm_80", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2), _BACKWARD_LOOP_1),
+    (("sm_80", "sm_100", "sm_89", "sm_86", "sm_120"), (4,), _BACKWARD_LOOP_2),
+    (("sm_80", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _BACKWARD_LOOP_3),
+    (("sm_90",), (1,), _BACKWARD_LOOP_4),
+    (("sm_90",), (2,), _BACKWARD_LOOP_5),
+    (("sm_90",), (4,), _BACKWARD_LOOP_6),
+    (("sm_90",), (8,), _BACKWARD_LOOP_7),
+    (("gfx90a", "gfx942", "gfx950"), (1,), _BACKWARD_LOOP_8),
+    (("gfx90a", "gfx942", "gfx950"), (2, 4), _BACKWARD_LOOP_9),
+    (("gfx90a", "gfx942", "gfx950"), (8,), _BACKWARD_LOOP_10),
 )
 
 _BACKWARD_SUMS_1 = (
@@ -262,6 +408,50 @@ _BACKWARD_SUMS_3 = (
     Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=2),  # at most 131712 B shared, unproven
 )
 _BACKWARD_SUMS_4 = (
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1, registers=167),  # 2048 B shared
+    Config(
+        TILE=2048, PROGRAMS=2, num_warps=8, num_stages=3, registers=57
+    ),  # 16416 B shared, 60 registers in split rows
+    Config(TILE=4096, PROGRAMS=2, num_warps=16, num_stages=3, registers=58),  # 32832 B shared
+    Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=3, registers=97),  # 65600 B shared
+    Config(TILE=8192, PROGRAMS=2, num_warps=16, num_stages=2, registers=97),  # 32832 B shared
+    Config(
+        TILE=16384, PROGRAMS=1, num_warps=32, num_stages=2, registers=64, spills=True
+    ),  # 65664 B shared, 36 B spilled
+)
+_BACKWARD_SUMS_5 = (
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1, registers=160),  # 4096 B shared
+    Config(
+        TILE=2048, PROGRAMS=2, num_warps=8, num_stages=3, registers=59
+    ),  # 32800 B shared, 60 registers in split rows
+    Config(TILE=4096, PROGRAMS=2, num_warps=16, num_stages=3, registers=59),  # 65600 B shared
+    Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=3, registers=88),  # 131136 B shared
+    Config(TILE=8192, PROGRAMS=2, num_warps=16, num_stages=2, registers=84),  # 65600 B shared
+    Config(
+        TILE=16384, PROGRAMS=1, num_warps=32, num_stages=2, registers=64, spills=True
+    ),  # 131200 B shared, 12 B spilled
+)
+_BACKWARD_SUMS_6 = (
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1, registers=150),  # 2048 B shared
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3, registers=76),  # 65560 B shared
+    Config(
+        TILE=2048, PROGRAMS=2, num_warps=16, num_stages=3, registers=52
+    ),  # 65608 B shared, 58 registers in split rows
+    Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=3, registers=62),  # 131144 B shared
+    Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=2, registers=100),  # 131140 B shared
+    Config(
+        TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2, registers=76, spills=True
+    ),  # 32788 B shared, 8 B spilled
+)
+_BACKWARD_SUMS_7 = (
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1, registers=252),  # 4096 B shared
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2, registers=242),  # 65576 B shared
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3, registers=252),  # 131120 B shared
+    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=1, registers=128),  # 4096 B shared
+    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=3, registers=124),  # 131152 B shared
+    Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=2, registers=128),  # 131208 B shared
+)
+_BACKWARD_SUMS_8 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 4112 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 16912 B shared, unproven
     Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=3),  # at most 33808 B shared, unproven
@@ -269,7 +459,7 @@ _BACKWARD_SUMS_4 = (
     Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=2),  # at most 66112 B shared, unproven
     Config(TILE=16384, PROGRAMS=1, num_warps=32, num_stages=1),  # at most 32896 B shared, unproven
 )
-_BACKWARD_SUMS_5 = (
+_BACKWARD_SUMS_9 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 4128 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 66080 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 132160 B shared, unproven
@@ -277,7 +467,7 @@ _BACKWARD_SUMS_5 = (
     Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=2),  # at most 131712 B shared, unproven
     Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 16512 B shared, unproven
 )
-_BACKWARD_SUMS_6 = (
+_BACKWARD_SUMS_10 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 2080 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 66080 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 4160 B shared, unproven
@@ -285,7 +475,7 @@ _BACKWARD_SUMS_6 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 8320 B shared, unproven
     Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 8320 B shared, unproven
 )
-_BACKWARD_SUMS_7 = (
+_BACKWARD_SUMS_11 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 4112 B shared, unproven
     Config(TILE=2048, PROGRAMS=2, num_warps=8, num_stages=3),  # at most 33824 B shared, unproven
     Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 66624 B shared, unproven
@@ -293,7 +483,7 @@ _BACKWARD_SUMS_7 = (
     Config(TILE=8192, PROGRAMS=1, num_warps=32, num_stages=2),  # at most 66176 B shared, unproven
     Config(TILE=16384, PROGRAMS=1, num_warps=32, num_stages=1),  # at most 32896 B shared, unproven
 )
-_BACKWARD_SUMS_8 = (
+_BACKWARD_SUMS_12 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 2064 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 33296 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 66576 B shared, unproven
@@ -301,7 +491,7 @@ _BACKWARD_SUMS_8 = (
     Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=2),  # at most 66112 B shared, unproven
     Config(TILE=8192, PROGRAMS=1, num_warps=32, num_stages=1),  # at most 16512 B shared, unproven
 )
-_BACKWARD_SUMS_9 = (
+_BACKWARD_SUMS_13 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 2080 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 66080 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 4160 B shared, unproven
@@ -309,7 +499,7 @@ _BACKWARD_SUMS_9 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=16, num_stages=2),  # at most 66176 B shared, unproven
     Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 8320 B shared, unproven
 )
-_BACKWARD_SUMS_10 = (
+_BACKWARD_SUMS_14 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 4112 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 33824 B shared, unproven
     Config(TILE=2048, PROGRAMS=2, num_warps=8, num_stages=3),  # at most 33824 B shared, unproven
@@ -317,7 +507,7 @@ _BACKWARD_SUMS_10 = (
     Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=2),  # at most 66112 B shared, unproven
     Config(TILE=16384, PROGRAMS=1, num_warps=32, num_stages=1),  # at most 32896 B shared, unproven
 )
-_BACKWARD_SUMS_11 = (
+_BACKWARD_SUMS_15 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 2064 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 33296 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 66576 B shared, unproven
@@ -325,7 +515,7 @@ _BACKWARD_SUMS_11 = (
     Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=2),  # at most 66112 B shared, unproven
     Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 8256 B shared, unproven
 )
-_BACKWARD_SUMS_12 = (
+_BACKWARD_SUMS_16 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 8208 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 8720 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 17424 B shared, unproven
@@ -333,7 +523,7 @@ _BACKWARD_SUMS_12 = (
     Config(TILE=4096, PROGRAMS=2, num_warps=8, num_stages=2),  # at most 16928 B shared, unproven
     Config(TILE=16384, PROGRAMS=2, num_warps=4, num_stages=1),  # at most 16400 B shared, unproven
 )
-_BACKWARD_SUMS_13 = (
+_BACKWARD_SUMS_17 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 8208 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 16912 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 33808 B shared, unproven
@@ -341,7 +531,7 @@ _BACKWARD_SUMS_13 = (
     Config(TILE=8192, PROGRAMS=4, num_warps=4, num_stages=1),  # at most 16400 B shared, unproven
     Config(TILE=16384, PROGRAMS=2, num_warps=8, num_stages=1),  # at most 32800 B shared, unproven
 )
-_BACKWARD_SUMS_14 = (
+_BACKWARD_SUMS_18 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 4112 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 33296 B shared, unproven
     Config(TILE=2048, PROGRAMS=4, num_warps=8, num_stages=1),  # at most 8224 B shared, unproven
@@ -349,7 +539,7 @@ _BACKWARD_SUMS_14 = (
     Config(TILE=8192, PROGRAMS=2, num_warps=8, num_stages=1),  # at most 8224 B shared, unproven
     Config(TILE=16384, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 16448 B shared, unproven
 )
-_BACKWARD_SUMS_15 = (
+_BACKWARD_SUMS_19 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 4128 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 8256 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 16512 B shared, unproven
@@ -357,7 +547,7 @@ _BACKWARD_SUMS_15 = (
     Config(TILE=4096, PROGRAMS=2, num_warps=8, num_stages=1),  # at most 8256 B shared, unproven
     Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 16512 B shared, unproven
 )
-_BACKWARD_SUMS_16 = (
+_BACKWARD_SUMS_20 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 8208 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 8720 B shared, unproven
     Config(TILE=4096, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 33824 B shared, unproven
@@ -365,7 +555,7 @@ _BACKWARD_SUMS_16 = (
     Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=2),  # at most 33344 B shared, unproven
     Config(TILE=16384, PROGRAMS=2, num_warps=4, num_stages=1),  # at most 16400 B shared, unproven
 )
-_BACKWARD_SUMS_17 = (
+_BACKWARD_SUMS_21 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 8208 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 33808 B shared, unproven
     Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=2),  # at most 16912 B shared, unproven
@@ -373,7 +563,7 @@ _BACKWARD_SUMS_17 = (
     Config(TILE=8192, PROGRAMS=2, num_warps=8, num_stages=1),  # at most 16416 B shared, unproven
     Config(TILE=16384, PROGRAMS=2, num_warps=8, num_stages=1),  # at most 16416 B shared, unproven
 )
-_BACKWARD_SUMS_18 = (
+_BACKWARD_SUMS_22 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=2),  # at most 33312 B shared, unproven
     Config(TILE=2048, PROGRAMS=4, num_warps=8, num_stages=1),  # at most 8224 B shared, unproven
     Config(TILE=4096, PROGRAMS=2, num_warps=8, num_stages=1),  # at most 8224 B shared, unproven
@@ -381,7 +571,7 @@ _BACKWARD_SUMS_18 = (
     Config(TILE=8192, PROGRAMS=2, num_warps=16, num_stages=1),  # at most 16448 B shared, unproven
     Config(TILE=16384, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 16448 B shared, unproven
 )
-_BACKWARD_SUMS_19 = (
+_BACKWARD_SUMS_23 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 4128 B shared, unproven
     Config(TILE=2048, PROGRAMS=2, num_warps=8, num_stages=1),  # at most 8256 B shared, unproven
     Config(TILE=2048, PROGRAMS=4, num_warps=8, num_stages=1),  # at most 8256 B shared, unproven
@@ -389,7 +579,7 @@ _BACKWARD_SUMS_19 = (
     Config(TILE=4096, PROGRAMS=2, num_warps=16, num_stages=1),  # at most 16512 B shared, unproven
     Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 16512 B shared, unproven
 )
-_BACKWARD_SUMS_20 = (
+_BACKWARD_SUMS_24 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 8208 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 16912 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 33808 B shared, unproven
@@ -397,7 +587,7 @@ _BACKWARD_SUMS_20 = (
     Config(TILE=8192, PROGRAMS=2, num_warps=16, num_stages=2),  # at most 66112 B shared, unproven
     Config(TILE=16384, PROGRAMS=1, num_warps=16, num_stages=2),  # at most 131648 B shared, unproven
 )
-_BACKWARD_SUMS_21 = (
+_BACKWARD_SUMS_25 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 4112 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 33296 B shared, unproven
     Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 132160 B shared, unproven
@@ -407,30 +597,34 @@ _BACKWARD_SUMS_21 = (
 )
 #: Whole rows in registers, TILE elements at a time, in PROGRAMS programs an SM; by architecture class and element size in bytes.
 BACKWARD_SUMS_CONFIGS = by_class(
-    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (1,), _BACKWARD_SUMS_1),
-    (("sm_80", "sm_90", "sm_100"), (2,), _BACKWARD_SUMS_1),
-    (("sm_80", "sm_90", "sm_100"), (4,), _BACKWARD_SUMS_2),
-    (("sm_80", "sm_90", "sm_100"), (8,), _BACKWARD_SUMS_3),
-    (("sm_89",), (2,), _BACKWARD_SUMS_4),
-    (("sm_89",), (4,), _BACKWARD_SUMS_5),
-    (("gfx950",), (8,), _BACKWARD_SUMS_5),
-    (("sm_89", "sm_120"), (8,), _BACKWARD_SUMS_6),
-    (("sm_86",), (2,), _BACKWARD_SUMS_7),
-    (("sm_86",), (4,), _BACKWARD_SUMS_8),
-    (("sm_86",), (8,), _BACKWARD_SUMS_9),
-    (("sm_120",), (2,), _BACKWARD_SUMS_10),
-    (("sm_120",), (4,), _BACKWARD_SUMS_11),
-    (("gfx90a",), (1,), _BACKWARD_SUMS_12),
-    (("gfx950",), (1,), _BACKWARD_SUMS_13),
-    (("gfx90a",), (2,), _BACKWARD_SUMS_13),
-    (("gfx90a",), (4,), _BACKWARD_SUMS_14),
-    (("gfx90a",), (8,), _BACKWARD_SUMS_15),
-    (("gfx942",), (1,), _BACKWARD_SUMS_16),
-    (("gfx942",), (2,), _BACKWARD_SUMS_17),
-    (("gfx942",), (4,), _BACKWARD_SUMS_18),
-    (("gfx942",), (8,), _BACKWARD_SUMS_19),
-    (("gfx950",), (2,), _BACKWARD_SUMS_20),
-    (("gfx950",), (4,), _BACKWARD_SUMS_21),
+    (("sm_80", "sm_100", "sm_89", "sm_86", "sm_120"), (1,), _BACKWARD_SUMS_1),
+    (("sm_80", "sm_100"), (2,), _BACKWARD_SUMS_1),
+    (("sm_80", "sm_100"), (4,), _BACKWARD_SUMS_2),
+    (("sm_80", "sm_100"), (8,), _BACKWARD_SUMS_3),
+    (("sm_90",), (1,), _BACKWARD_SUMS_4),
+    (("sm_90",), (2,), _BACKWARD_SUMS_5),
+    (("sm_90",), (4,), _BACKWARD_SUMS_6),
+    (("sm_90",), (8,), _BACKWARD_SUMS_7),
+    (("sm_89",), (2,), _BACKWARD_SUMS_8),
+    (("sm_89",), (4,), _BACKWARD_SUMS_9),
+    (("gfx950",), (8,), _BACKWARD_SUMS_9),
+    (("sm_89", "sm_120"), (8,), _BACKWARD_SUMS_10),
+    (("sm_86",), (2,), _BACKWARD_SUMS_11),
+    (("sm_86",), (4,), _BACKWARD_SUMS_12),
+    (("sm_86",), (8,), _BACKWARD_SUMS_13),
+    (("sm_120",), (2,), _BACKWARD_SUMS_14),
+    (("sm_120",), (4,), _BACKWARD_SUMS_15),
+    (("gfx90a",), (1,), _BACKWARD_SUMS_16),
+    (("gfx950",), (1,), _BACKWARD_SUMS_17),
+    (("gfx90a",), (2,), _BACKWARD_SUMS_17),
+    (("gfx90a",), (4,), _BACKWARD_SUMS_18),
+    (("gfx90a",), (8,), _BACKWARD_SUMS_19),
+    (("gfx942",), (1,), _BACKWARD_SUMS_20),
+    (("gfx942",), (2,), _BACKWARD_SUMS_21),
+    (("gfx942",), (4,), _BACKWARD_SUMS_22),
+    (("gfx942",), (8,), _BACKWARD_SUMS_23),
+    (("gfx950",), (2,), _BACKWARD_SUMS_24),
+    (("gfx950",), (4,), _BACKWARD_SUMS_25),
 )
 
 _BACKWARD_COLUMNS_1 = (
@@ -450,6 +644,58 @@ _BACKWARD_COLUMNS_2 = (
     Config(TILE=4096, PROGRAMS=2, num_warps=8, num_stages=2),  # at most 66112 B shared, unproven
 )
 _BACKWARD_COLUMNS_3 = (
+    Config(
+        TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1, registers=47
+    ),  # 1024 B shared, 56 registers in split rows
+    Config(
+        TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2, registers=52
+    ),  # 4096 B shared, 56 registers in split rows
+    Config(
+        TILE=2048, PROGRAMS=2, num_warps=8, num_stages=3, registers=32
+    ),  # 8192 B shared, 40 registers in split rows
+    Config(
+        TILE=2048, PROGRAMS=4, num_warps=8, num_stages=3, registers=32
+    ),  # 8192 B shared, 40 registers in split rows
+    Config(TILE=4096, PROGRAMS=2, num_warps=16, num_stages=3, registers=32),  # 16384 B shared
+    Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=3, registers=46),  # 32768 B shared
+)
+_BACKWARD_COLUMNS_4 = (
+    Config(
+        TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1, registers=48
+    ),  # 1024 B shared, 56 registers in split rows
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2, registers=56),  # 8192 B shared
+    Config(TILE=2048, PROGRAMS=2, num_warps=8, num_stages=3, registers=40),  # 16384 B shared
+    Config(TILE=2048, PROGRAMS=4, num_warps=8, num_stages=3, registers=40),  # 16384 B shared
+    Config(TILE=4096, PROGRAMS=2, num_warps=16, num_stages=3, registers=40),  # 32768 B shared
+    Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=3, registers=58),  # 65536 B shared
+)
+_BACKWARD_COLUMNS_5 = (
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1, registers=56),  # 1024 B shared
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2, registers=64),  # 16512 B shared
+    Config(TILE=2048, PROGRAMS=2, num_warps=8, num_stages=3, registers=48),  # 33024 B shared
+    Config(TILE=2048, PROGRAMS=4, num_warps=8, num_stages=3, registers=48),  # 33024 B shared
+    Config(TILE=4096, PROGRAMS=2, num_warps=16, num_stages=3, registers=60),  # 66048 B shared
+    Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=3, registers=60),  # 131584 B shared
+)
+_BACKWARD_COLUMNS_6 = (
+    Config(
+        TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1, registers=72
+    ),  # 2048 B shared, 96 registers in split rows
+    Config(
+        TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2, registers=80
+    ),  # 33024 B shared, 96 registers in split rows
+    Config(
+        TILE=2048, PROGRAMS=4, num_warps=4, num_stages=2, registers=80
+    ),  # 33024 B shared, 96 registers in split rows
+    Config(TILE=4096, PROGRAMS=2, num_warps=8, num_stages=2, registers=80),  # 66048 B shared
+    Config(
+        TILE=2048, PROGRAMS=2, num_warps=4, num_stages=3, registers=72, spills=True
+    ),  # 66048 B shared, 96 registers in split rows, 4 B spilled
+    Config(
+        TILE=4096, PROGRAMS=1, num_warps=8, num_stages=3, registers=78, spills=True
+    ),  # 132096 B shared, 4 B spilled
+)
+_BACKWARD_COLUMNS_7 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 2064 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 16912 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 33808 B shared, unproven
@@ -457,7 +703,7 @@ _BACKWARD_COLUMNS_3 = (
     Config(TILE=2048, PROGRAMS=2, num_warps=16, num_stages=3),  # at most 33856 B shared, unproven
     Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 66624 B shared, unproven
 )
-_BACKWARD_COLUMNS_4 = (
+_BACKWARD_COLUMNS_8 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 2080 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 33312 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 66592 B shared, unproven
@@ -465,7 +711,7 @@ _BACKWARD_COLUMNS_4 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 66688 B shared, unproven
     Config(TILE=2048, PROGRAMS=2, num_warps=16, num_stages=2),  # at most 33408 B shared, unproven
 )
-_BACKWARD_COLUMNS_5 = (
+_BACKWARD_COLUMNS_9 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 2080 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 33312 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 66592 B shared, unproven
@@ -473,7 +719,7 @@ _BACKWARD_COLUMNS_5 = (
     Config(TILE=2048, PROGRAMS=2, num_warps=16, num_stages=2),  # at most 33408 B shared, unproven
     Config(TILE=2048, PROGRAMS=4, num_warps=8, num_stages=1),  # at most 4160 B shared, unproven
 )
-_BACKWARD_COLUMNS_6 = (
+_BACKWARD_COLUMNS_10 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 2064 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 16912 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 33808 B shared, unproven
@@ -481,7 +727,7 @@ _BACKWARD_COLUMNS_6 = (
     Config(TILE=2048, PROGRAMS=2, num_warps=16, num_stages=3),  # at most 33856 B shared, unproven
     Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 66624 B shared, unproven
 )
-_BACKWARD_COLUMNS_7 = (
+_BACKWARD_COLUMNS_11 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 2080 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 33312 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 66592 B shared, unproven
@@ -489,7 +735,7 @@ _BACKWARD_COLUMNS_7 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=2),  # at most 33344 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 66688 B shared, unproven
 )
-_BACKWARD_COLUMNS_8 = (
+_BACKWARD_COLUMNS_12 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 4112 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 16912 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 33824 B shared, unproven
@@ -497,7 +743,7 @@ _BACKWARD_COLUMNS_8 = (
     Config(TILE=4096, PROGRAMS=4, num_warps=8, num_stages=1),  # at most 8224 B shared, unproven
     Config(TILE=8192, PROGRAMS=4, num_warps=8, num_stages=1),  # at most 8224 B shared, unproven
 )
-_BACKWARD_COLUMNS_9 = (
+_BACKWARD_COLUMNS_13 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 4128 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 33312 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=16, num_stages=2),  # at most 33408 B shared, unproven
@@ -505,7 +751,7 @@ _BACKWARD_COLUMNS_9 = (
     Config(TILE=4096, PROGRAMS=4, num_warps=8, num_stages=1),  # at most 8256 B shared, unproven
     Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 16512 B shared, unproven
 )
-_BACKWARD_COLUMNS_10 = (
+_BACKWARD_COLUMNS_14 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 8208 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 17424 B shared, unproven
     Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=3),  # at most 17424 B shared, unproven
@@ -513,7 +759,7 @@ _BACKWARD_COLUMNS_10 = (
     Config(TILE=4096, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 33824 B shared, unproven
     Config(TILE=4096, PROGRAMS=2, num_warps=8, num_stages=2),  # at most 16928 B shared, unproven
 )
-_BACKWARD_COLUMNS_11 = (
+_BACKWARD_COLUMNS_15 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 4112 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 16912 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 33808 B shared, unproven
@@ -521,7 +767,7 @@ _BACKWARD_COLUMNS_11 = (
     Config(TILE=2048, PROGRAMS=2, num_warps=8, num_stages=2),  # at most 16928 B shared, unproven
     Config(TILE=4096, PROGRAMS=4, num_warps=8, num_stages=1),  # at most 8224 B shared, unproven
 )
-_BACKWARD_COLUMNS_12 = (
+_BACKWARD_COLUMNS_16 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 4128 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 33312 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 8256 B shared, unproven
@@ -529,7 +775,7 @@ _BACKWARD_COLUMNS_12 = (
     Config(TILE=2048, PROGRAMS=4, num_warps=8, num_stages=1),  # at most 8256 B shared, unproven
     Config(TILE=4096, PROGRAMS=4, num_warps=8, num_stages=1),  # at most 8256 B shared, unproven
 )
-_BACKWARD_COLUMNS_13 = (
+_BACKWARD_COLUMNS_17 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 8208 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 8720 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 17424 B shared, unproven
@@ -539,22 +785,26 @@ _BACKWARD_COLUMNS_13 = (
 )
 #: Tiles of TILE elements over rows and columns, in PROGRAMS programs an SM; by architecture class and element size in bytes.
 BACKWARD_COLUMNS_CONFIGS = by_class(
-    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2), _BACKWARD_COLUMNS_1),
-    (("sm_80", "sm_90", "sm_100", "gfx950"), (4,), _BACKWARD_COLUMNS_1),
+    (("sm_80", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2), _BACKWARD_COLUMNS_1),
+    (("sm_80", "sm_100", "gfx950"), (4,), _BACKWARD_COLUMNS_1),
     (("gfx90a", "gfx942", "gfx950"), (1,), _BACKWARD_COLUMNS_2),
     (("gfx90a",), (2,), _BACKWARD_COLUMNS_2),
-    (("sm_80", "sm_90", "sm_100", "gfx950"), (8,), _BACKWARD_COLUMNS_2),
-    (("sm_89", "sm_86"), (4,), _BACKWARD_COLUMNS_3),
-    (("sm_89",), (8,), _BACKWARD_COLUMNS_4),
-    (("sm_86",), (8,), _BACKWARD_COLUMNS_5),
-    (("sm_120",), (4,), _BACKWARD_COLUMNS_6),
-    (("sm_120",), (8,), _BACKWARD_COLUMNS_7),
-    (("gfx90a",), (4,), _BACKWARD_COLUMNS_8),
-    (("gfx90a",), (8,), _BACKWARD_COLUMNS_9),
-    (("gfx942",), (2,), _BACKWARD_COLUMNS_10),
-    (("gfx942",), (4,), _BACKWARD_COLUMNS_11),
-    (("gfx942",), (8,), _BACKWARD_COLUMNS_12),
-    (("gfx950",), (2,), _BACKWARD_COLUMNS_13),
+    (("sm_80", "sm_100", "gfx950"), (8,), _BACKWARD_COLUMNS_2),
+    (("sm_90",), (1,), _BACKWARD_COLUMNS_3),
+    (("sm_90",), (2,), _BACKWARD_COLUMNS_4),
+    (("sm_90",), (4,), _BACKWARD_COLUMNS_5),
+    (("sm_90",), (8,), _BACKWARD_COLUMNS_6),
+    (("sm_89", "sm_86"), (4,), _BACKWARD_COLUMNS_7),
+    (("sm_89",), (8,), _BACKWARD_COLUMNS_8),
+    (("sm_86",), (8,), _BACKWARD_COLUMNS_9),
+    (("sm_120",), (4,), _BACKWARD_COLUMNS_10),
+    (("sm_120",), (8,), _BACKWARD_COLUMNS_11),
+    (("gfx90a",), (4,), _BACKWARD_COLUMNS_12),
+    (("gfx90a",), (8,), _BACKWARD_COLUMNS_13),
+    (("gfx942",), (2,), _BACKWARD_COLUMNS_14),
+    (("gfx942",), (4,), _BACKWARD_COLUMNS_15),
+    (("gfx942",), (8,), _BACKWARD_COLUMNS_16),
+    (("gfx950",), (2,), _BACKWARD_COLUMNS_17),
 )
 
 

@@ -71,6 +71,38 @@ _BLOCK_3 = (
     Config(TILE=8192, num_warps=8),  # at most 1024 B shared, unproven
 )
 _BLOCK_4 = (
+    Config(TILE=4096, num_warps=2, registers=96),  # 128 B shared
+    Config(TILE=4096, num_warps=4, registers=56),  # 128 B shared
+    Config(TILE=4096, num_warps=8, registers=40),  # 128 B shared
+    Config(TILE=8192, num_warps=4, registers=95),  # 256 B shared
+    Config(TILE=16384, num_warps=8, registers=112),  # 512 B shared
+    Config(TILE=32768, num_warps=16, registers=105),  # 1024 B shared
+)
+_BLOCK_5 = (
+    Config(TILE=4096, num_warps=2, registers=127),  # 128 B shared
+    Config(TILE=4096, num_warps=4, registers=64),  # 128 B shared
+    Config(TILE=4096, num_warps=8, registers=48),  # 128 B shared
+    Config(TILE=8192, num_warps=4, registers=114),  # 256 B shared
+    Config(TILE=16384, num_warps=8, registers=127),  # 512 B shared
+    Config(TILE=32768, num_warps=16, registers=127),  # 1024 B shared
+)
+_BLOCK_6 = (
+    Config(TILE=1024, num_warps=1, registers=85),  # 32 B shared
+    Config(TILE=4096, num_warps=2, registers=184),  # 256 B shared
+    Config(TILE=4096, num_warps=4, registers=80),  # 256 B shared
+    Config(TILE=4096, num_warps=8, registers=52),  # 256 B shared
+    Config(TILE=8192, num_warps=4, registers=168),  # 512 B shared
+    Config(TILE=16384, num_warps=16, registers=104),  # 1024 B shared
+)
+_BLOCK_7 = (
+    Config(TILE=512, num_warps=1, registers=126),  # 32 B shared
+    Config(TILE=512, num_warps=2, registers=94),  # 128 B shared
+    Config(TILE=1024, num_warps=1, registers=206),  # 64 B shared
+    Config(TILE=4096, num_warps=8, registers=188),  # 1024 B shared
+    Config(TILE=4096, num_warps=4, registers=255, spills=True),  # 1024 B shared, 232 B spilled
+    Config(TILE=8192, num_warps=8, registers=255, spills=True),  # 2048 B shared, 256 B spilled
+)
+_BLOCK_8 = (
     Config(TILE=4096, num_warps=1),  # at most 32 B shared, unproven
     Config(TILE=4096, num_warps=4),  # at most 32 B shared, unproven
     Config(TILE=4096, num_warps=8),  # at most 32 B shared, unproven
@@ -80,12 +112,16 @@ _BLOCK_4 = (
 )
 #: Whole rows in registers, TILE elements to a program; by architecture class and element size in bytes.
 BLOCK_CONFIGS = by_class(
-    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2), _BLOCK_1),
+    (("sm_80", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2), _BLOCK_1),
     (("gfx90a", "gfx942", "gfx950"), (4,), _BLOCK_1),
-    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (4,), _BLOCK_2),
+    (("sm_80", "sm_100", "sm_89", "sm_86", "sm_120"), (4,), _BLOCK_2),
     (("gfx90a", "gfx942", "gfx950"), (8,), _BLOCK_2),
-    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _BLOCK_3),
-    (("gfx90a", "gfx942", "gfx950"), (1, 2), _BLOCK_4),
+    (("sm_80", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _BLOCK_3),
+    (("sm_90",), (1,), _BLOCK_4),
+    (("sm_90",), (2,), _BLOCK_5),
+    (("sm_90",), (4,), _BLOCK_6),
+    (("sm_90",), (8,), _BLOCK_7),
+    (("gfx90a", "gfx942", "gfx950"), (1, 2), _BLOCK_8),
 )
 
 _LOOP_1 = (
@@ -105,6 +141,38 @@ _LOOP_2 = (
     Config(TILE=16384, num_warps=32),  # at most 65536 B shared, unproven
 )
 _LOOP_3 = (
+    Config(TILE=2048, num_warps=4, registers=32),  # 48 B shared
+    Config(TILE=4096, num_warps=4, registers=32),  # 48 B shared, 43 registers in split rows
+    Config(TILE=8192, num_warps=4, registers=40),  # 48 B shared
+    Config(TILE=8192, num_warps=16, registers=32),  # 192 B shared
+    Config(TILE=16384, num_warps=8, registers=72),  # 96 B shared
+    Config(TILE=32768, num_warps=32, registers=45),  # 384 B shared
+)
+_LOOP_4 = (
+    Config(TILE=2048, num_warps=4, registers=40),  # 48 B shared
+    Config(TILE=4096, num_warps=4, registers=48),  # 48 B shared
+    Config(TILE=8192, num_warps=4, registers=71),  # 48 B shared
+    Config(TILE=8192, num_warps=16, registers=32),  # 192 B shared
+    Config(TILE=16384, num_warps=8, registers=79),  # 96 B shared
+    Config(TILE=32768, num_warps=32, registers=40),  # 384 B shared
+)
+_LOOP_5 = (
+    Config(TILE=2048, num_warps=4, registers=48),  # 48 B shared
+    Config(TILE=4096, num_warps=4, registers=72),  # 48 B shared
+    Config(TILE=8192, num_warps=4, registers=103),  # 48 B shared
+    Config(TILE=8192, num_warps=16, registers=64),  # 192 B shared
+    Config(TILE=16384, num_warps=8, registers=128),  # 96 B shared
+    Config(TILE=32768, num_warps=32, registers=52),  # 384 B shared, 55 registers in split rows
+)
+_LOOP_6 = (
+    Config(TILE=2048, num_warps=4, registers=92),  # 96 B shared
+    Config(TILE=2048, num_warps=8, registers=58),  # 192 B shared
+    Config(TILE=2048, num_warps=16, registers=50),  # 384 B shared
+    Config(TILE=8192, num_warps=4, registers=248),  # 96 B shared
+    Config(TILE=8192, num_warps=8, registers=160),  # 192 B shared
+    Config(TILE=16384, num_warps=32, registers=62),  # 768 B shared, 64 registers in split rows
+)
+_LOOP_7 = (
     Config(TILE=8192, num_warps=4),  # at most 32768 B shared, unproven
     Config(TILE=8192, num_warps=8),  # at most 32768 B shared, unproven
     Config(TILE=16384, num_warps=8),  # at most 65536 B shared, unproven
@@ -112,7 +180,7 @@ _LOOP_3 = (
     Config(TILE=32768, num_warps=8),  # at most 131072 B shared, unproven
     Config(TILE=32768, num_warps=16),  # at most 131072 B shared, unproven
 )
-_LOOP_4 = (
+_LOOP_8 = (
     Config(TILE=2048, num_warps=4),  # at most 8192 B shared, unproven
     Config(TILE=2048, num_warps=8),  # at most 8192 B shared, unproven
     Config(TILE=2048, num_warps=16),  # at most 8192 B shared, unproven
@@ -120,7 +188,7 @@ _LOOP_4 = (
     Config(TILE=8192, num_warps=8),  # at most 32768 B shared, unproven
     Config(TILE=16384, num_warps=16),  # at most 65536 B shared, unproven
 )
-_LOOP_5 = (
+_LOOP_9 = (
     Config(TILE=2048, num_warps=4),  # at most 8192 B shared, unproven
     Config(TILE=2048, num_warps=8),  # at most 8192 B shared, unproven
     Config(TILE=4096, num_warps=4),  # at most 16384 B shared, unproven
@@ -130,12 +198,16 @@ _LOOP_5 = (
 )
 #: Sweeps over one row, TILE elements at a time; by architecture class and element size in bytes.
 LOOP_CONFIGS = by_class(
-    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2, 4), _LOOP_1),
-    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _LOOP_2),
-    (("gfx90a", "gfx942", "gfx950"), (1, 2, 4), _LOOP_3),
-    (("gfx950",), (8,), _LOOP_3),
-    (("gfx90a",), (8,), _LOOP_4),
-    (("gfx942",), (8,), _LOOP_5),
+    (("sm_80", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2, 4), _LOOP_1),
+    (("sm_80", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _LOOP_2),
+    (("sm_90",), (1,), _LOOP_3),
+    (("sm_90",), (2,), _LOOP_4),
+    (("sm_90",), (4,), _LOOP_5),
+    (("sm_90",), (8,), _LOOP_6),
+    (("gfx90a", "gfx942", "gfx950"), (1, 2, 4), _LOOP_7),
+    (("gfx950",), (8,), _LOOP_7),
+    (("gfx90a",), (8,), _LOOP_8),
+    (("gfx942",), (8,), _LOOP_9),
 )
 
 _BACKWARD_BLOCK_1 = (
@@ -155,6 +227,38 @@ _BACKWARD_BLOCK_2 = (
     Config(TILE=8192, num_warps=16),  # at most 1024 B shared, unproven
 )
 _BACKWARD_BLOCK_3 = (
+    Config(TILE=4096, num_warps=2, registers=167),  # 128 B shared
+    Config(TILE=4096, num_warps=4, registers=96),  # 128 B shared
+    Config(TILE=4096, num_warps=8, registers=54),  # 128 B shared
+    Config(TILE=8192, num_warps=4, registers=168),  # 256 B shared
+    Config(TILE=16384, num_warps=16, registers=115),  # 512 B shared
+    Config(TILE=1024, num_warps=1, registers=255, spills=True),  # 0 B shared, 24042 B spilled
+)
+_BACKWARD_BLOCK_4 = (
+    Config(TILE=4096, num_warps=2, registers=161),  # 128 B shared
+    Config(TILE=4096, num_warps=4, registers=89),  # 128 B shared
+    Config(TILE=4096, num_warps=8, registers=48),  # 128 B shared
+    Config(TILE=8192, num_warps=4, registers=167),  # 256 B shared
+    Config(TILE=16384, num_warps=16, registers=107),  # 512 B shared
+    Config(TILE=1024, num_warps=1, registers=255, spills=True),  # 32 B shared, 12712 B spilled
+)
+_BACKWARD_BLOCK_5 = (
+    Config(TILE=4096, num_warps=2, registers=168),  # 128 B shared
+    Config(TILE=4096, num_warps=4, registers=96),  # 128 B shared
+    Config(TILE=4096, num_warps=8, registers=62),  # 128 B shared
+    Config(TILE=8192, num_warps=4, registers=168),  # 256 B shared
+    Config(TILE=16384, num_warps=16, registers=126),  # 512 B shared
+    Config(TILE=1024, num_warps=1, registers=255, spills=True),  # 32 B shared, 12296 B spilled
+)
+_BACKWARD_BLOCK_6 = (
+    Config(TILE=4096, num_warps=8, registers=124),  # 512 B shared
+    Config(TILE=8192, num_warps=16, registers=126),  # 1024 B shared
+    Config(TILE=512, num_warps=1, registers=255, spills=True),  # 32 B shared, 168 B spilled
+    Config(TILE=512, num_warps=2, registers=255, spills=True),  # 256 B shared, 11932 B spilled
+    Config(TILE=1024, num_warps=1, registers=255, spills=True),  # 64 B shared, 168 B spilled
+    Config(TILE=4096, num_warps=4, registers=168, spills=True),  # 512 B shared, 8 B spilled
+)
+_BACKWARD_BLOCK_7 = (
     Config(TILE=4096, num_warps=4),  # at most 64 B shared, unproven
     Config(TILE=4096, num_warps=8),  # at most 64 B shared, unproven
     Config(TILE=8192, num_warps=2),  # at most 128 B shared, unproven
@@ -164,10 +268,14 @@ _BACKWARD_BLOCK_3 = (
 )
 #: Whole rows in registers, TILE elements to a program; by architecture class and element size in bytes.
 BACKWARD_BLOCK_CONFIGS = by_class(
-    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2, 4), _BACKWARD_BLOCK_1),
+    (("sm_80", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2, 4), _BACKWARD_BLOCK_1),
     (("gfx90a", "gfx942", "gfx950"), (8,), _BACKWARD_BLOCK_1),
-    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _BACKWARD_BLOCK_2),
-    (("gfx90a", "gfx942", "gfx950"), (1, 2, 4), _BACKWARD_BLOCK_3),
+    (("sm_80", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _BACKWARD_BLOCK_2),
+    (("sm_90",), (1,), _BACKWARD_BLOCK_3),
+    (("sm_90",), (2,), _BACKWARD_BLOCK_4),
+    (("sm_90",), (4,), _BACKWARD_BLOCK_5),
+    (("sm_90",), (8,), _BACKWARD_BLOCK_6),
+    (("gfx90a", "gfx942", "gfx950"), (1, 2, 4), _BACKWARD_BLOCK_7),
 )
 
 _BACKWARD_LOOP_1 = (

@@ -72,6 +72,38 @@ _BLOCK_3 = (
     Config(TILE=8192, num_warps=16),  # at most 1024 B shared, unproven
 )
 _BLOCK_4 = (
+    Config(TILE=1024, num_warps=1, registers=64),  # 0 B shared
+    Config(TILE=4096, num_warps=2, registers=146),  # 128 B shared
+    Config(TILE=4096, num_warps=8, registers=40),  # 128 B shared
+    Config(TILE=8192, num_warps=4, registers=96),  # 256 B shared
+    Config(TILE=16384, num_warps=8, registers=128),  # 512 B shared
+    Config(TILE=32768, num_warps=16, registers=128),  # 1024 B shared
+)
+_BLOCK_5 = (
+    Config(TILE=1024, num_warps=1, registers=64),  # 32 B shared
+    Config(TILE=4096, num_warps=2, registers=128),  # 128 B shared
+    Config(TILE=4096, num_warps=8, registers=48),  # 128 B shared
+    Config(TILE=8192, num_warps=4, registers=128),  # 256 B shared
+    Config(TILE=16384, num_warps=8, registers=128),  # 512 B shared
+    Config(TILE=32768, num_warps=16, registers=127),  # 1024 B shared
+)
+_BLOCK_6 = (
+    Config(TILE=512, num_warps=1, registers=64),  # 16 B shared
+    Config(TILE=1024, num_warps=1, registers=80),  # 32 B shared
+    Config(TILE=4096, num_warps=2, registers=174),  # 256 B shared
+    Config(TILE=4096, num_warps=8, registers=48),  # 256 B shared
+    Config(TILE=8192, num_warps=4, registers=176),  # 512 B shared
+    Config(TILE=16384, num_warps=16, registers=86),  # 1024 B shared
+)
+_BLOCK_7 = (
+    Config(TILE=512, num_warps=1, registers=126),  # 32 B shared
+    Config(TILE=512, num_warps=2, registers=96),  # 128 B shared
+    Config(TILE=1024, num_warps=1, registers=240),  # 64 B shared
+    Config(TILE=4096, num_warps=8, registers=170),  # 1024 B shared
+    Config(TILE=4096, num_warps=4, registers=255, spills=True),  # 1024 B shared, 96 B spilled
+    Config(TILE=8192, num_warps=16, registers=128, spills=True),  # 2048 B shared, 160 B spilled
+)
+_BLOCK_8 = (
     Config(TILE=4096, num_warps=1),  # at most 32 B shared, unproven
     Config(TILE=4096, num_warps=4),  # at most 32 B shared, unproven
     Config(TILE=4096, num_warps=8),  # at most 32 B shared, unproven
@@ -81,12 +113,16 @@ _BLOCK_4 = (
 )
 #: Whole rows in registers, TILE elements to a program; by architecture class and element size in bytes.
 BLOCK_CONFIGS = by_class(
-    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2), _BLOCK_1),
+    (("sm_80", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2), _BLOCK_1),
     (("gfx90a", "gfx942", "gfx950"), (4,), _BLOCK_1),
-    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (4,), _BLOCK_2),
+    (("sm_80", "sm_100", "sm_89", "sm_86", "sm_120"), (4,), _BLOCK_2),
     (("gfx90a", "gfx942", "gfx950"), (8,), _BLOCK_2),
-    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _BLOCK_3),
-    (("gfx90a", "gfx942", "gfx950"), (1, 2), _BLOCK_4),
+    (("sm_80", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _BLOCK_3),
+    (("sm_90",), (1,), _BLOCK_4),
+    (("sm_90",), (2,), _BLOCK_5),
+    (("sm_90",), (4,), _BLOCK_6),
+    (("sm_90",), (8,), _BLOCK_7),
+    (("gfx90a", "gfx942", "gfx950"), (1, 2), _BLOCK_8),
 )
 
 _LOOP_1 = (
@@ -106,6 +142,38 @@ _LOOP_2 = (
     Config(TILE=16384, num_warps=32),  # at most 65536 B shared, unproven
 )
 _LOOP_3 = (
+    Config(TILE=2048, num_warps=4, registers=32),  # 48 B shared
+    Config(TILE=4096, num_warps=4, registers=35),  # 48 B shared, 40 registers in split rows
+    Config(TILE=8192, num_warps=4, registers=60),  # 48 B shared
+    Config(TILE=8192, num_warps=16, registers=32),  # 192 B shared
+    Config(TILE=16384, num_warps=8, registers=64),  # 96 B shared
+    Config(TILE=32768, num_warps=32, registers=45),  # 384 B shared
+)
+_LOOP_4 = (
+    Config(TILE=2048, num_warps=4, registers=36),  # 48 B shared
+    Config(TILE=4096, num_warps=4, registers=44),  # 48 B shared
+    Config(TILE=8192, num_warps=4, registers=70),  # 48 B shared
+    Config(TILE=8192, num_warps=16, registers=40),  # 192 B shared
+    Config(TILE=16384, num_warps=8, registers=79),  # 96 B shared
+    Config(TILE=32768, num_warps=32, registers=37, spills=True),  # 384 B shared, 8 B spilled
+)
+_LOOP_5 = (
+    Config(TILE=2048, num_warps=4, registers=44),  # 48 B shared
+    Config(TILE=4096, num_warps=4, registers=56),  # 48 B shared
+    Config(TILE=8192, num_warps=4, registers=128),  # 48 B shared
+    Config(TILE=8192, num_warps=16, registers=40),  # 192 B shared
+    Config(TILE=16384, num_warps=8, registers=128),  # 96 B shared
+    Config(TILE=32768, num_warps=32, registers=50),  # 384 B shared, 54 registers in split rows
+)
+_LOOP_6 = (
+    Config(TILE=2048, num_warps=4, registers=124),  # 96 B shared
+    Config(TILE=2048, num_warps=8, registers=80),  # 192 B shared
+    Config(TILE=2048, num_warps=16, registers=52),  # 384 B shared, 54 registers in split rows
+    Config(TILE=8192, num_warps=8, registers=241),  # 192 B shared
+    Config(TILE=8192, num_warps=4, registers=255, spills=True),  # 96 B shared, 256 B spilled
+    Config(TILE=16384, num_warps=32, registers=64, spills=True),  # 768 B shared, 324 B spilled
+)
+_LOOP_7 = (
     Config(TILE=8192, num_warps=4),  # at most 32768 B shared, unproven
     Config(TILE=8192, num_warps=8),  # at most 32768 B shared, unproven
     Config(TILE=16384, num_warps=8),  # at most 65536 B shared, unproven
@@ -113,7 +181,7 @@ _LOOP_3 = (
     Config(TILE=32768, num_warps=8),  # at most 131072 B shared, unproven
     Config(TILE=32768, num_warps=16),  # at most 131072 B shared, unproven
 )
-_LOOP_4 = (
+_LOOP_8 = (
     Config(TILE=2048, num_warps=4),  # at most 8192 B shared, unproven
     Config(TILE=2048, num_warps=8),  # at most 8192 B shared, unproven
     Config(TILE=2048, num_warps=16),  # at most 8192 B shared, unproven
@@ -121,7 +189,7 @@ _LOOP_4 = (
     Config(TILE=8192, num_warps=8),  # at most 32768 B shared, unproven
     Config(TILE=16384, num_warps=16),  # at most 65536 B shared, unproven
 )
-_LOOP_5 = (
+_LOOP_9 = (
     Config(TILE=2048, num_warps=4),  # at most 8192 B shared, unproven
     Config(TILE=2048, num_warps=8),  # at most 8192 B shared, unproven
     Config(TILE=4096, num_warps=4),  # at most 16384 B shared, unproven
@@ -131,12 +199,16 @@ _LOOP_5 = (
 )
 #: Sweeps over one row, TILE elements at a time; by architecture class and element size in bytes.
 LOOP_CONFIGS = by_class(
-    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2, 4), _LOOP_1),
-    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _LOOP_2),
-    (("gfx90a", "gfx942", "gfx950"), (1, 2, 4), _LOOP_3),
-    (("gfx950",), (8,), _LOOP_3),
-    (("gfx90a",), (8,), _LOOP_4),
-    (("gfx942",), (8,), _LOOP_5),
+    (("sm_80", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2, 4), _LOOP_1),
+    (("sm_80", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _LOOP_2),
+    (("sm_90",), (1,), _LOOP_3),
+    (("sm_90",), (2,), _LOOP_4),
+    (("sm_90",), (4,), _LOOP_5),
+    (("sm_90",), (8,), _LOOP_6),
+    (("gfx90a", "gfx942", "gfx950"), (1, 2, 4), _LOOP_7),
+    (("gfx950",), (8,), _LOOP_7),
+    (("gfx90a",), (8,), _LOOP_8),
+    (("gfx942",), (8,), _LOOP_9),
 )
 
 _BACKWARD_BLOCK_1 = (
@@ -156,6 +228,38 @@ _BACKWARD_BLOCK_2 = (
     Config(TILE=4096, num_warps=16),  # at most 512 B shared, unproven
 )
 _BACKWARD_BLOCK_3 = (
+    Config(TILE=512, num_warps=1, registers=168),  # 0 B shared
+    Config(TILE=1024, num_warps=1, registers=168),  # 0 B shared
+    Config(TILE=4096, num_warps=4, registers=128),  # 128 B shared
+    Config(TILE=4096, num_warps=16, registers=40),  # 128 B shared
+    Config(TILE=8192, num_warps=16, registers=64),  # 256 B shared
+    Config(TILE=512, num_warps=2, registers=255, spills=True),  # 16 B shared, 148 B spilled
+)
+_BACKWARD_BLOCK_4 = (
+    Config(TILE=512, num_warps=1, registers=168),  # 0 B shared
+    Config(TILE=1024, num_warps=1, registers=168),  # 32 B shared
+    Config(TILE=4096, num_warps=4, registers=96),  # 128 B shared
+    Config(TILE=4096, num_warps=16, registers=32),  # 128 B shared
+    Config(TILE=8192, num_warps=16, registers=63),  # 256 B shared
+    Config(TILE=512, num_warps=2, registers=255, spills=True),  # 128 B shared, 144 B spilled
+)
+_BACKWARD_BLOCK_5 = (
+    Config(TILE=512, num_warps=1, registers=167),  # 16 B shared
+    Config(TILE=1024, num_warps=1, registers=167),  # 32 B shared
+    Config(TILE=4096, num_warps=4, registers=96),  # 128 B shared
+    Config(TILE=4096, num_warps=16, registers=40),  # 128 B shared
+    Config(TILE=8192, num_warps=16, registers=64),  # 256 B shared
+    Config(TILE=512, num_warps=2, registers=255, spills=True),  # 128 B shared, 160 B spilled
+)
+_BACKWARD_BLOCK_6 = (
+    Config(TILE=512, num_warps=8, registers=122),  # 256 B shared
+    Config(TILE=4096, num_warps=16, registers=124),  # 512 B shared
+    Config(TILE=512, num_warps=1, registers=254, spills=True),  # 32 B shared, 1360 B spilled
+    Config(TILE=512, num_warps=2, registers=255, spills=True),  # 256 B shared, 1616 B spilled
+    Config(TILE=512, num_warps=4, registers=255, spills=True),  # 512 B shared, 88 B spilled
+    Config(TILE=1024, num_warps=2, registers=255, spills=True),  # 256 B shared, 80 B spilled
+)
+_BACKWARD_BLOCK_7 = (
     Config(TILE=1024, num_warps=1),  # at most 16 B shared, unproven
     Config(TILE=4096, num_warps=4),  # at most 64 B shared, unproven
     Config(TILE=4096, num_warps=8),  # at most 64 B shared, unproven
@@ -165,10 +269,14 @@ _BACKWARD_BLOCK_3 = (
 )
 #: Whole rows in registers, TILE elements to a program; by architecture class and element size in bytes.
 BACKWARD_BLOCK_CONFIGS = by_class(
-    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2, 4), _BACKWARD_BLOCK_1),
+    (("sm_80", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2, 4), _BACKWARD_BLOCK_1),
     (("gfx90a", "gfx942", "gfx950"), (8,), _BACKWARD_BLOCK_1),
-    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _BACKWARD_BLOCK_2),
-    (("gfx90a", "gfx942", "gfx950"), (1, 2, 4), _BACKWARD_BLOCK_3),
+    (("sm_80", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _BACKWARD_BLOCK_2),
+    (("sm_90",), (1,), _BACKWARD_BLOCK_3),
+    (("sm_90",), (2,), _BACKWARD_BLOCK_4),
+    (("sm_90",), (4,), _BACKWARD_BLOCK_5),
+    (("sm_90",), (8,), _BACKWARD_BLOCK_6),
+    (("gfx90a", "gfx942", "gfx950"), (1, 2, 4), _BACKWARD_BLOCK_7),
 )
 
 _BACKWARD_LOOP_1 = (

@@ -57,6 +57,38 @@ _BLOCK_2 = (
     Config(TILE=16384, num_warps=16),  # at most 2048 B shared, unproven
 )
 _BLOCK_3 = (
+    Config(TILE=4096, num_warps=4, registers=48),  # 128 B shared
+    Config(TILE=4096, num_warps=8, registers=32),  # 128 B shared
+    Config(TILE=8192, num_warps=4, registers=80),  # 256 B shared
+    Config(TILE=8192, num_warps=8, registers=47),  # 256 B shared
+    Config(TILE=16384, num_warps=8, registers=80),  # 512 B shared
+    Config(TILE=32768, num_warps=32, registers=64),  # 1024 B shared
+)
+_BLOCK_4 = (
+    Config(TILE=4096, num_warps=4, registers=51),  # 128 B shared
+    Config(TILE=4096, num_warps=8, registers=32),  # 128 B shared
+    Config(TILE=8192, num_warps=4, registers=78),  # 256 B shared
+    Config(TILE=8192, num_warps=8, registers=47),  # 256 B shared
+    Config(TILE=16384, num_warps=8, registers=79),  # 512 B shared
+    Config(TILE=32768, num_warps=32, registers=48),  # 1024 B shared
+)
+_BLOCK_5 = (
+    Config(TILE=4096, num_warps=4, registers=58),  # 128 B shared
+    Config(TILE=4096, num_warps=8, registers=32),  # 128 B shared
+    Config(TILE=8192, num_warps=4, registers=124),  # 256 B shared
+    Config(TILE=8192, num_warps=8, registers=58),  # 256 B shared
+    Config(TILE=16384, num_warps=8, registers=124),  # 512 B shared
+    Config(TILE=32768, num_warps=32, registers=58),  # 1024 B shared
+)
+_BLOCK_6 = (
+    Config(TILE=512, num_warps=1, registers=66),  # 32 B shared
+    Config(TILE=1024, num_warps=1, registers=116),  # 64 B shared
+    Config(TILE=4096, num_warps=8, registers=84),  # 512 B shared
+    Config(TILE=4096, num_warps=2, registers=254, spills=True),  # 512 B shared, 48 B spilled
+    Config(TILE=8192, num_warps=4, registers=255, spills=True),  # 1024 B shared, 224 B spilled
+    Config(TILE=16384, num_warps=16, registers=128, spills=True),  # 2048 B shared, 168 B spilled
+)
+_BLOCK_7 = (
     Config(TILE=4096, num_warps=1),  # at most 256 B shared, unproven
     Config(TILE=4096, num_warps=4),  # at most 256 B shared, unproven
     Config(TILE=4096, num_warps=8),  # at most 256 B shared, unproven
@@ -66,9 +98,13 @@ _BLOCK_3 = (
 )
 #: Whole rows in registers, TILE elements to a program; by architecture class and element size in bytes.
 BLOCK_CONFIGS = by_class(
-    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2, 4), _BLOCK_1),
-    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _BLOCK_2),
-    (("gfx90a", "gfx942", "gfx950"), (1, 2, 4, 8), _BLOCK_3),
+    (("sm_80", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2, 4), _BLOCK_1),
+    (("sm_80", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _BLOCK_2),
+    (("sm_90",), (1,), _BLOCK_3),
+    (("sm_90",), (2,), _BLOCK_4),
+    (("sm_90",), (4,), _BLOCK_5),
+    (("sm_90",), (8,), _BLOCK_6),
+    (("gfx90a", "gfx942", "gfx950"), (1, 2, 4, 8), _BLOCK_7),
 )
 
 _LOOP_1 = (
@@ -88,6 +124,38 @@ _LOOP_2 = (
     Config(TILE=16384, num_warps=32),  # at most 65536 B shared, unproven
 )
 _LOOP_3 = (
+    Config(TILE=2048, num_warps=4, registers=31),  # 16 B shared, 32 registers in split rows
+    Config(TILE=2048, num_warps=8, registers=27),  # 4096 B shared, 32 registers in split rows
+    Config(TILE=8192, num_warps=4, registers=35),  # 16 B shared
+    Config(TILE=8192, num_warps=16, registers=31),  # 64 B shared, 32 registers in split rows
+    Config(TILE=16384, num_warps=8, registers=47),  # 32 B shared
+    Config(TILE=32768, num_warps=32, registers=35),  # 128 B shared
+)
+_LOOP_4 = (
+    Config(TILE=2048, num_warps=4, registers=32),  # 16 B shared
+    Config(TILE=2048, num_warps=8, registers=32),  # 32 B shared
+    Config(TILE=8192, num_warps=4, registers=48),  # 16 B shared
+    Config(TILE=8192, num_warps=16, registers=31),  # 64 B shared, 32 registers in split rows
+    Config(TILE=16384, num_warps=8, registers=58),  # 32 B shared
+    Config(TILE=32768, num_warps=32, registers=32),  # 128 B shared
+)
+_LOOP_5 = (
+    Config(TILE=2048, num_warps=4, registers=40),  # 16 B shared
+    Config(TILE=2048, num_warps=8, registers=32),  # 32 B shared
+    Config(TILE=8192, num_warps=4, registers=92),  # 16 B shared
+    Config(TILE=8192, num_warps=16, registers=36),  # 64 B shared
+    Config(TILE=16384, num_warps=8, registers=92),  # 32 B shared
+    Config(TILE=32768, num_warps=32, registers=50),  # 128 B shared
+)
+_LOOP_6 = (
+    Config(TILE=2048, num_warps=4, registers=56),  # 32 B shared
+    Config(TILE=2048, num_warps=8, registers=40),  # 64 B shared
+    Config(TILE=2048, num_warps=16, registers=32),  # 128 B shared
+    Config(TILE=8192, num_warps=4, registers=164),  # 32 B shared
+    Config(TILE=8192, num_warps=32, registers=36),  # 256 B shared
+    Config(TILE=16384, num_warps=32, registers=48),  # 256 B shared
+)
+_LOOP_7 = (
     Config(TILE=2048, num_warps=4),  # at most 8192 B shared, unproven
     Config(TILE=8192, num_warps=4),  # at most 32768 B shared, unproven
     Config(TILE=8192, num_warps=8),  # at most 32768 B shared, unproven
@@ -95,7 +163,7 @@ _LOOP_3 = (
     Config(TILE=32768, num_warps=8),  # at most 131072 B shared, unproven
     Config(TILE=32768, num_warps=16),  # at most 131072 B shared, unproven
 )
-_LOOP_4 = (
+_LOOP_8 = (
     Config(TILE=2048, num_warps=4),  # at most 8192 B shared, unproven
     Config(TILE=2048, num_warps=8),  # at most 8192 B shared, unproven
     Config(TILE=2048, num_warps=16),  # at most 8192 B shared, unproven
@@ -103,7 +171,7 @@ _LOOP_4 = (
     Config(TILE=8192, num_warps=8),  # at most 32768 B shared, unproven
     Config(TILE=16384, num_warps=16),  # at most 65536 B shared, unproven
 )
-_LOOP_5 = (
+_LOOP_9 = (
     Config(TILE=2048, num_warps=4),  # at most 8192 B shared, unproven
     Config(TILE=2048, num_warps=8),  # at most 8192 B shared, unproven
     Config(TILE=4096, num_warps=4),  # at most 16384 B shared, unproven
@@ -113,12 +181,16 @@ _LOOP_5 = (
 )
 #: Sweeps over one row, TILE elements at a time; by architecture class and element size in bytes.
 LOOP_CONFIGS = by_class(
-    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2, 4), _LOOP_1),
-    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _LOOP_2),
-    (("gfx90a", "gfx942", "gfx950"), (1, 2, 4), _LOOP_3),
-    (("gfx950",), (8,), _LOOP_3),
-    (("gfx90a",), (8,), _LOOP_4),
-    (("gfx942",), (8,), _LOOP_5),
+    (("sm_80", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2, 4), _LOOP_1),
+    (("sm_80", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _LOOP_2),
+    (("sm_90",), (1,), _LOOP_3),
+    (("sm_90",), (2,), _LOOP_4),
+    (("sm_90",), (4,), _LOOP_5),
+    (("sm_90",), (8,), _LOOP_6),
+    (("gfx90a", "gfx942", "gfx950"), (1, 2, 4), _LOOP_7),
+    (("gfx950",), (8,), _LOOP_7),
+    (("gfx90a",), (8,), _LOOP_8),
+    (("gfx942",), (8,), _LOOP_9),
 )
 
 _BACKWARD_BLOCK_1 = (
@@ -146,6 +218,38 @@ _BACKWARD_BLOCK_3 = (
     Config(TILE=8192, num_warps=16),  # at most 1024 B shared, unproven
 )
 _BACKWARD_BLOCK_4 = (
+    Config(TILE=4096, num_warps=2, registers=144),  # 8 B shared
+    Config(TILE=4096, num_warps=8, registers=48),  # 32 B shared
+    Config(TILE=8192, num_warps=4, registers=144),  # 16 B shared
+    Config(TILE=8192, num_warps=8, registers=80),  # 32 B shared
+    Config(TILE=16384, num_warps=8, registers=147),  # 32 B shared
+    Config(TILE=32768, num_warps=32, registers=64, spills=True),  # 128 B shared, 52 B spilled
+)
+_BACKWARD_BLOCK_5 = (
+    Config(TILE=4096, num_warps=2, registers=141),  # 8 B shared
+    Config(TILE=4096, num_warps=8, registers=46),  # 32 B shared
+    Config(TILE=8192, num_warps=4, registers=141),  # 16 B shared
+    Config(TILE=8192, num_warps=8, registers=78),  # 32 B shared
+    Config(TILE=16384, num_warps=8, registers=144),  # 32 B shared
+    Config(TILE=32768, num_warps=32, registers=64, spills=True),  # 128 B shared, 44 B spilled
+)
+_BACKWARD_BLOCK_6 = (
+    Config(TILE=512, num_warps=1, registers=61),  # 0 B shared
+    Config(TILE=1024, num_warps=1, registers=95),  # 0 B shared
+    Config(TILE=4096, num_warps=2, registers=163),  # 8 B shared
+    Config(TILE=4096, num_warps=8, registers=47),  # 32 B shared
+    Config(TILE=8192, num_warps=4, registers=163),  # 16 B shared
+    Config(TILE=16384, num_warps=16, registers=83),  # 64 B shared
+)
+_BACKWARD_BLOCK_7 = (
+    Config(TILE=512, num_warps=1, registers=96),  # 0 B shared
+    Config(TILE=1024, num_warps=1, registers=200),  # 0 B shared
+    Config(TILE=4096, num_warps=8, registers=159),  # 512 B shared
+    Config(TILE=512, num_warps=2, registers=64, spills=True),  # 64 B shared, 4 B spilled
+    Config(TILE=4096, num_warps=4, registers=255, spills=True),  # 512 B shared, 4 B spilled
+    Config(TILE=8192, num_warps=16, registers=128, spills=True),  # 1024 B shared, 16 B spilled
+)
+_BACKWARD_BLOCK_8 = (
     Config(TILE=4096, num_warps=4),  # at most 64 B shared, unproven
     Config(TILE=4096, num_warps=8),  # at most 64 B shared, unproven
     Config(TILE=8192, num_warps=2),  # at most 128 B shared, unproven
@@ -155,11 +259,15 @@ _BACKWARD_BLOCK_4 = (
 )
 #: Whole rows in registers, TILE elements to a program; by architecture class and element size in bytes.
 BACKWARD_BLOCK_CONFIGS = by_class(
-    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2), _BACKWARD_BLOCK_1),
-    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (4,), _BACKWARD_BLOCK_2),
+    (("sm_80", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2), _BACKWARD_BLOCK_1),
+    (("sm_80", "sm_100", "sm_89", "sm_86", "sm_120"), (4,), _BACKWARD_BLOCK_2),
     (("gfx90a", "gfx942", "gfx950"), (8,), _BACKWARD_BLOCK_2),
-    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _BACKWARD_BLOCK_3),
-    (("gfx90a", "gfx942", "gfx950"), (1, 2, 4), _BACKWARD_BLOCK_4),
+    (("sm_80", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _BACKWARD_BLOCK_3),
+    (("sm_90",), (1,), _BACKWARD_BLOCK_4),
+    (("sm_90",), (2,), _BACKWARD_BLOCK_5),
+    (("sm_90",), (4,), _BACKWARD_BLOCK_6),
+    (("sm_90",), (8,), _BACKWARD_BLOCK_7),
+    (("gfx90a", "gfx942", "gfx950"), (1, 2, 4), _BACKWARD_BLOCK_8),
 )
 
 _BACKWARD_LOOP_1 = (
@@ -179,6 +287,38 @@ _BACKWARD_LOOP_2 = (
     Config(TILE=16384, num_warps=32),  # at most 65536 B shared, unproven
 )
 _BACKWARD_LOOP_3 = (
+    Config(TILE=2048, num_warps=4, registers=32),  # 16 B shared
+    Config(TILE=2048, num_warps=8, registers=28),  # 32 B shared
+    Config(TILE=4096, num_warps=4, registers=34),  # 16 B shared, 36 registers in split rows
+    Config(TILE=8192, num_warps=16, registers=32),  # 64 B shared
+    Config(TILE=16384, num_warps=8, registers=46),  # 32 B shared
+    Config(TILE=32768, num_warps=32, registers=32),  # 128 B shared
+)
+_BACKWARD_LOOP_4 = (
+    Config(TILE=2048, num_warps=4, registers=32),  # 16 B shared
+    Config(TILE=2048, num_warps=8, registers=36),  # 32 B shared
+    Config(TILE=4096, num_warps=4, registers=48),  # 16 B shared
+    Config(TILE=8192, num_warps=16, registers=30),  # 64 B shared, 32 registers in split rows
+    Config(TILE=16384, num_warps=8, registers=88),  # 32 B shared
+    Config(TILE=32768, num_warps=32, registers=47),  # 128 B shared
+)
+_BACKWARD_LOOP_5 = (
+    Config(TILE=2048, num_warps=4, registers=42),  # 16 B shared
+    Config(TILE=2048, num_warps=8, registers=40),  # 32 B shared
+    Config(TILE=4096, num_warps=4, registers=54),  # 16 B shared
+    Config(TILE=8192, num_warps=16, registers=51),  # 64 B shared
+    Config(TILE=16384, num_warps=8, registers=106),  # 32 B shared
+    Config(TILE=32768, num_warps=32, registers=64, spills=True),  # 128 B shared, 32 B spilled
+)
+_BACKWARD_LOOP_6 = (
+    Config(TILE=2048, num_warps=4, registers=66),  # 32 B shared
+    Config(TILE=2048, num_warps=8, registers=48),  # 64 B shared
+    Config(TILE=2048, num_warps=16, registers=40),  # 128 B shared
+    Config(TILE=8192, num_warps=4, registers=168),  # 32 B shared
+    Config(TILE=8192, num_warps=16, registers=66),  # 128 B shared
+    Config(TILE=16384, num_warps=32, registers=60),  # 256 B shared
+)
+_BACKWARD_LOOP_7 = (
     Config(TILE=8192, num_warps=4),  # at most 2048 B shared, unproven
     Config(TILE=8192, num_warps=8),  # at most 2048 B shared, unproven
     Config(TILE=16384, num_warps=8),  # at most 4096 B shared, unproven
@@ -186,7 +326,7 @@ _BACKWARD_LOOP_3 = (
     Config(TILE=32768, num_warps=8),  # at most 8192 B shared, unproven
     Config(TILE=32768, num_warps=16),  # at most 8192 B shared, unproven
 )
-_BACKWARD_LOOP_4 = (
+_BACKWARD_LOOP_8 = (
     Config(TILE=2048, num_warps=4),  # at most 8192 B shared, unproven
     Config(TILE=8192, num_warps=4),  # at most 32768 B shared, unproven
     Config(TILE=8192, num_warps=16),  # at most 32768 B shared, unproven
@@ -194,7 +334,7 @@ _BACKWARD_LOOP_4 = (
     Config(TILE=32768, num_warps=8),  # at most 131072 B shared, unproven
     Config(TILE=32768, num_warps=16),  # at most 131072 B shared, unproven
 )
-_BACKWARD_LOOP_5 = (
+_BACKWARD_LOOP_9 = (
     Config(TILE=2048, num_warps=4),  # at most 8192 B shared, unproven
     Config(TILE=2048, num_warps=8),  # at most 8192 B shared, unproven
     Config(TILE=2048, num_warps=16),  # at most 8192 B shared, unproven
@@ -204,12 +344,16 @@ _BACKWARD_LOOP_5 = (
 )
 #: Sweeps over one row, TILE elements at a time; by architecture class and element size in bytes.
 BACKWARD_LOOP_CONFIGS = by_class(
-    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2, 4), _BACKWARD_LOOP_1),
-    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _BACKWARD_LOOP_2),
-    (("gfx90a", "gfx942", "gfx950"), (1,), _BACKWARD_LOOP_3),
-    (("gfx90a", "gfx942", "gfx950"), (2, 4), _BACKWARD_LOOP_4),
-    (("gfx950",), (8,), _BACKWARD_LOOP_4),
-    (("gfx90a", "gfx942"), (8,), _BACKWARD_LOOP_5),
+    (("sm_80", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2, 4), _BACKWARD_LOOP_1),
+    (("sm_80", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _BACKWARD_LOOP_2),
+    (("sm_90",), (1,), _BACKWARD_LOOP_3),
+    (("sm_90",), (2,), _BACKWARD_LOOP_4),
+    (("sm_90",), (4,), _BACKWARD_LOOP_5),
+    (("sm_90",), (8,), _BACKWARD_LOOP_6),
+    (("gfx90a", "gfx942", "gfx950"), (1,), _BACKWARD_LOOP_7),
+    (("gfx90a", "gfx942", "gfx950"), (2, 4), _BACKWARD_LOOP_8),
+    (("gfx950",), (8,), _BACKWARD_LOOP_8),
+    (("gfx90a", "gfx942"), (8,), _BACKWARD_LOOP_9),
 )
 
 

@@ -69,6 +69,38 @@ _BLOCK_2 = (
     Config(TILE=8192, num_warps=8),  # at most 32768 B shared, unproven
 )
 _BLOCK_3 = (
+    Config(TILE=512, num_warps=1, registers=54),  # 512 B shared
+    Config(TILE=1024, num_warps=1, registers=64),  # 512 B shared
+    Config(TILE=4096, num_warps=2, registers=128),  # 2048 B shared
+    Config(TILE=4096, num_warps=8, registers=40),  # 128 B shared
+    Config(TILE=8192, num_warps=4, registers=96),  # 8192 B shared
+    Config(TILE=16384, num_warps=16, registers=74),  # 512 B shared
+)
+_BLOCK_4 = (
+    Config(TILE=512, num_warps=1, registers=58),  # 0 B shared
+    Config(TILE=1024, num_warps=1, registers=67),  # 32 B shared
+    Config(TILE=4096, num_warps=2, registers=157),  # 1024 B shared
+    Config(TILE=4096, num_warps=8, registers=48),  # 128 B shared
+    Config(TILE=8192, num_warps=4, registers=125),  # 4096 B shared
+    Config(TILE=16384, num_warps=16, registers=72),  # 512 B shared
+)
+_BLOCK_5 = (
+    Config(TILE=512, num_warps=1, registers=63),  # 16 B shared
+    Config(TILE=1024, num_warps=1, registers=72),  # 32 B shared
+    Config(TILE=4096, num_warps=2, registers=216),  # 2048 B shared
+    Config(TILE=4096, num_warps=8, registers=64),  # 128 B shared
+    Config(TILE=8192, num_warps=4, registers=168),  # 2048 B shared
+    Config(TILE=16384, num_warps=16, registers=74),  # 512 B shared
+)
+_BLOCK_6 = (
+    Config(TILE=512, num_warps=1, registers=124),  # 32 B shared
+    Config(TILE=512, num_warps=2, registers=88),  # 128 B shared
+    Config(TILE=1024, num_warps=1, registers=223),  # 64 B shared
+    Config(TILE=4096, num_warps=4, registers=255),  # 4096 B shared
+    Config(TILE=4096, num_warps=8, registers=156),  # 1024 B shared
+    Config(TILE=8192, num_warps=8, registers=255),  # 2048 B shared
+)
+_BLOCK_7 = (
     Config(TILE=4096, num_warps=1),  # at most 8192 B shared, unproven
     Config(TILE=4096, num_warps=4),  # at most 8192 B shared, unproven
     Config(TILE=4096, num_warps=8),  # at most 8192 B shared, unproven
@@ -78,10 +110,14 @@ _BLOCK_3 = (
 )
 #: Whole rows in registers, TILE elements to a program; by architecture class and element size in bytes.
 BLOCK_CONFIGS = by_class(
-    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2, 4), _BLOCK_1),
+    (("sm_80", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2, 4), _BLOCK_1),
     (("gfx90a", "gfx942", "gfx950"), (8,), _BLOCK_1),
-    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _BLOCK_2),
-    (("gfx90a", "gfx942", "gfx950"), (1, 2, 4), _BLOCK_3),
+    (("sm_80", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _BLOCK_2),
+    (("sm_90",), (1,), _BLOCK_3),
+    (("sm_90",), (2,), _BLOCK_4),
+    (("sm_90",), (4,), _BLOCK_5),
+    (("sm_90",), (8,), _BLOCK_6),
+    (("gfx90a", "gfx942", "gfx950"), (1, 2, 4), _BLOCK_7),
 )
 
 _LOOP_1 = (
@@ -101,6 +137,38 @@ _LOOP_2 = (
     Config(TILE=16384, num_warps=32),  # at most 65536 B shared, unproven
 )
 _LOOP_3 = (
+    Config(TILE=2048, num_warps=4, registers=32),  # 48 B shared
+    Config(TILE=2048, num_warps=8, registers=28),  # 4096 B shared, 31 registers in split rows
+    Config(TILE=8192, num_warps=4, registers=62),  # 48 B shared
+    Config(TILE=8192, num_warps=8, registers=40),  # 96 B shared
+    Config(TILE=16384, num_warps=8, registers=56),  # 96 B shared
+    Config(TILE=32768, num_warps=32, registers=34),  # 384 B shared, 39 registers in split rows
+)
+_LOOP_4 = (
+    Config(TILE=2048, num_warps=4, registers=36),  # 48 B shared
+    Config(TILE=2048, num_warps=8, registers=34),  # 96 B shared
+    Config(TILE=8192, num_warps=4, registers=80),  # 48 B shared, 96 registers in split rows
+    Config(TILE=8192, num_warps=8, registers=44),  # 96 B shared, 62 registers in split rows
+    Config(TILE=16384, num_warps=8, registers=80),  # 96 B shared, 102 registers in split rows
+    Config(TILE=32768, num_warps=32, registers=50),  # 384 B shared, 58 registers in split rows
+)
+_LOOP_5 = (
+    Config(TILE=2048, num_warps=4, registers=40),  # 48 B shared
+    Config(TILE=2048, num_warps=8, registers=34),  # 96 B shared
+    Config(TILE=8192, num_warps=4, registers=128),  # 48 B shared
+    Config(TILE=8192, num_warps=8, registers=74),  # 96 B shared
+    Config(TILE=16384, num_warps=8, registers=128),  # 96 B shared
+    Config(TILE=32768, num_warps=32, registers=62),  # 384 B shared, 64 registers in split rows
+)
+_LOOP_6 = (
+    Config(TILE=2048, num_warps=4, registers=80),  # 96 B shared
+    Config(TILE=2048, num_warps=8, registers=58),  # 192 B shared
+    Config(TILE=8192, num_warps=4, registers=168),  # 96 B shared
+    Config(TILE=8192, num_warps=8, registers=128),  # 192 B shared
+    Config(TILE=16384, num_warps=16, registers=102),  # 384 B shared
+    Config(TILE=16384, num_warps=32, registers=64),  # 768 B shared
+)
+_LOOP_7 = (
     Config(TILE=2048, num_warps=4),  # at most 8192 B shared, unproven
     Config(TILE=8192, num_warps=4),  # at most 32768 B shared, unproven
     Config(TILE=8192, num_warps=8),  # at most 32768 B shared, unproven
@@ -108,7 +176,7 @@ _LOOP_3 = (
     Config(TILE=32768, num_warps=8),  # at most 131072 B shared, unproven
     Config(TILE=32768, num_warps=16),  # at most 131072 B shared, unproven
 )
-_LOOP_4 = (
+_LOOP_8 = (
     Config(TILE=2048, num_warps=4),  # at most 8192 B shared, unproven
     Config(TILE=2048, num_warps=8),  # at most 8192 B shared, unproven
     Config(TILE=2048, num_warps=16),  # at most 8192 B shared, unproven
@@ -116,7 +184,7 @@ _LOOP_4 = (
     Config(TILE=8192, num_warps=8),  # at most 32768 B shared, unproven
     Config(TILE=16384, num_warps=16),  # at most 65536 B shared, unproven
 )
-_LOOP_5 = (
+_LOOP_9 = (
     Config(TILE=2048, num_warps=4),  # at most 8192 B shared, unproven
     Config(TILE=2048, num_warps=8),  # at most 8192 B shared, unproven
     Config(TILE=4096, num_warps=4),  # at most 16384 B shared, unproven
@@ -126,12 +194,16 @@ _LOOP_5 = (
 )
 #: Sweeps over one row, TILE elements at a time; by architecture class and element size in bytes.
 LOOP_CONFIGS = by_class(
-    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2, 4), _LOOP_1),
-    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _LOOP_2),
-    (("gfx90a", "gfx942", "gfx950"), (1, 2, 4), _LOOP_3),
-    (("gfx950",), (8,), _LOOP_3),
-    (("gfx90a",), (8,), _LOOP_4),
-    (("gfx942",), (8,), _LOOP_5),
+    (("sm_80", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2, 4), _LOOP_1),
+    (("sm_80", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _LOOP_2),
+    (("sm_90",), (1,), _LOOP_3),
+    (("sm_90",), (2,), _LOOP_4),
+    (("sm_90",), (4,), _LOOP_5),
+    (("sm_90",), (8,), _LOOP_6),
+    (("gfx90a", "gfx942", "gfx950"), (1, 2, 4), _LOOP_7),
+    (("gfx950",), (8,), _LOOP_7),
+    (("gfx90a",), (8,), _LOOP_8),
+    (("gfx942",), (8,), _LOOP_9),
 )
 
 _BACKWARD_BLOCK_1 = (
@@ -151,6 +223,38 @@ _BACKWARD_BLOCK_2 = (
     Config(TILE=8192, num_warps=16),  # at most 32768 B shared, unproven
 )
 _BACKWARD_BLOCK_3 = (
+    Config(TILE=4096, num_warps=2, registers=167),  # 256 B shared
+    Config(TILE=4096, num_warps=4, registers=80),  # 512 B shared
+    Config(TILE=4096, num_warps=8, registers=48),  # 32 B shared
+    Config(TILE=8192, num_warps=4, registers=146),  # 512 B shared
+    Config(TILE=16384, num_warps=16, registers=123),  # 64 B shared
+    Config(TILE=1024, num_warps=1, registers=255, spills=True),  # 128 B shared, 3780 B spilled
+)
+_BACKWARD_BLOCK_4 = (
+    Config(TILE=4096, num_warps=2, registers=163),  # 256 B shared
+    Config(TILE=4096, num_warps=4, registers=80),  # 512 B shared
+    Config(TILE=4096, num_warps=8, registers=48),  # 32 B shared
+    Config(TILE=8192, num_warps=4, registers=167),  # 512 B shared
+    Config(TILE=16384, num_warps=16, registers=83),  # 64 B shared
+    Config(TILE=1024, num_warps=1, registers=255, spills=True),  # 0 B shared, 1680 B spilled
+)
+_BACKWARD_BLOCK_5 = (
+    Config(TILE=4096, num_warps=2, registers=184),  # 512 B shared
+    Config(TILE=4096, num_warps=4, registers=96),  # 512 B shared
+    Config(TILE=4096, num_warps=8, registers=48),  # 32 B shared
+    Config(TILE=8192, num_warps=4, registers=184),  # 512 B shared
+    Config(TILE=16384, num_warps=16, registers=100),  # 64 B shared
+    Config(TILE=1024, num_warps=1, registers=255, spills=True),  # 0 B shared, 5484 B spilled
+)
+_BACKWARD_BLOCK_6 = (
+    Config(TILE=512, num_warps=1, registers=118),  # 0 B shared
+    Config(TILE=1024, num_warps=1, registers=202),  # 0 B shared
+    Config(TILE=4096, num_warps=8, registers=162),  # 512 B shared
+    Config(TILE=512, num_warps=2, registers=255, spills=True),  # 64 B shared, 256 B spilled
+    Config(TILE=4096, num_warps=4, registers=255, spills=True),  # 1024 B shared, 160 B spilled
+    Config(TILE=8192, num_warps=16, registers=128, spills=True),  # 1024 B shared, 120 B spilled
+)
+_BACKWARD_BLOCK_7 = (
     Config(TILE=4096, num_warps=4),  # at most 8192 B shared, unproven
     Config(TILE=4096, num_warps=8),  # at most 8192 B shared, unproven
     Config(TILE=8192, num_warps=2),  # at most 16384 B shared, unproven
@@ -160,10 +264,14 @@ _BACKWARD_BLOCK_3 = (
 )
 #: Whole rows in registers, TILE elements to a program; by architecture class and element size in bytes.
 BACKWARD_BLOCK_CONFIGS = by_class(
-    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2, 4), _BACKWARD_BLOCK_1),
+    (("sm_80", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2, 4), _BACKWARD_BLOCK_1),
     (("gfx90a", "gfx942", "gfx950"), (8,), _BACKWARD_BLOCK_1),
-    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _BACKWARD_BLOCK_2),
-    (("gfx90a", "gfx942", "gfx950"), (1, 2, 4), _BACKWARD_BLOCK_3),
+    (("sm_80", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _BACKWARD_BLOCK_2),
+    (("sm_90",), (1,), _BACKWARD_BLOCK_3),
+    (("sm_90",), (2,), _BACKWARD_BLOCK_4),
+    (("sm_90",), (4,), _BACKWARD_BLOCK_5),
+    (("sm_90",), (8,), _BACKWARD_BLOCK_6),
+    (("gfx90a", "gfx942", "gfx950"), (1, 2, 4), _BACKWARD_BLOCK_7),
 )
 
 _BACKWARD_LOOP_1 = (
@@ -191,6 +299,38 @@ _BACKWARD_LOOP_3 = (
     Config(TILE=8192, num_warps=32),  # at most 32768 B shared, unproven
 )
 _BACKWARD_LOOP_4 = (
+    Config(TILE=2048, num_warps=4, registers=32),  # 16 B shared
+    Config(TILE=2048, num_warps=8, registers=32),  # 32 B shared
+    Config(TILE=4096, num_warps=4, registers=32),  # 16 B shared, 47 registers in split rows
+    Config(TILE=8192, num_warps=8, registers=32),  # 32 B shared, 47 registers in split rows
+    Config(TILE=16384, num_warps=8, registers=56),  # 32 B shared, 64 registers in split rows
+    Config(TILE=32768, num_warps=32, registers=36),  # 128 B shared, 48 registers in split rows
+)
+_BACKWARD_LOOP_5 = (
+    Config(TILE=2048, num_warps=4, registers=33),  # 16 B shared, 39 registers in split rows
+    Config(TILE=2048, num_warps=8, registers=32),  # 32 B shared
+    Config(TILE=4096, num_warps=4, registers=46),  # 16 B shared, 54 registers in split rows
+    Config(TILE=8192, num_warps=8, registers=48),  # 32 B shared, 64 registers in split rows
+    Config(TILE=16384, num_warps=8, registers=113),  # 32 B shared
+    Config(TILE=32768, num_warps=32, registers=50),  # 128 B shared, 56 registers in split rows
+)
+_BACKWARD_LOOP_6 = (
+    Config(TILE=2048, num_warps=4, registers=38),  # 16 B shared, 40 registers in split rows
+    Config(TILE=2048, num_warps=8, registers=33),  # 32 B shared
+    Config(TILE=2048, num_warps=16, registers=36),  # 64 B shared
+    Config(TILE=8192, num_warps=4, registers=102),  # 16 B shared, 124 registers in split rows
+    Config(TILE=8192, num_warps=16, registers=44),  # 64 B shared
+    Config(TILE=16384, num_warps=32, registers=38),  # 128 B shared, 42 registers in split rows
+)
+_BACKWARD_LOOP_7 = (
+    Config(TILE=2048, num_warps=4, registers=72),  # 32 B shared, 74 registers in split rows
+    Config(TILE=2048, num_warps=8, registers=48),  # 64 B shared
+    Config(TILE=4096, num_warps=16, registers=56),  # 128 B shared
+    Config(TILE=8192, num_warps=16, registers=70),  # 128 B shared, 76 registers in split rows
+    Config(TILE=8192, num_warps=32, registers=46),  # 256 B shared
+    Config(TILE=2048, num_warps=16, registers=40, spills=True),  # 128 B shared, 16 B spilled
+)
+_BACKWARD_LOOP_8 = (
     Config(TILE=8192, num_warps=4),  # at most 8192 B shared, unproven
     Config(TILE=8192, num_warps=8),  # at most 8192 B shared, unproven
     Config(TILE=8192, num_warps=16),  # at most 8192 B shared, unproven
@@ -198,7 +338,7 @@ _BACKWARD_LOOP_4 = (
     Config(TILE=32768, num_warps=8),  # at most 32768 B shared, unproven
     Config(TILE=32768, num_warps=16),  # at most 32768 B shared, unproven
 )
-_BACKWARD_LOOP_5 = (
+_BACKWARD_LOOP_9 = (
     Config(TILE=2048, num_warps=4),  # at most 8192 B shared, unproven
     Config(TILE=2048, num_warps=8),  # at most 8192 B shared, unproven
     Config(TILE=2048, num_warps=16),  # at most 8192 B shared, unproven
@@ -208,11 +348,15 @@ _BACKWARD_LOOP_5 = (
 )
 #: Sweeps over one row, TILE elements at a time; by architecture class and element size in bytes.
 BACKWARD_LOOP_CONFIGS = by_class(
-    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2), _BACKWARD_LOOP_1),
-    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (4,), _BACKWARD_LOOP_2),
-    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _BACKWARD_LOOP_3),
-    (("gfx90a", "gfx942", "gfx950"), (1, 2, 4), _BACKWARD_LOOP_4),
-    (("gfx90a", "gfx942", "gfx950"), (8,), _BACKWARD_LOOP_5),
+    (("sm_80", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2), _BACKWARD_LOOP_1),
+    (("sm_80", "sm_100", "sm_89", "sm_86", "sm_120"), (4,), _BACKWARD_LOOP_2),
+    (("sm_80", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _BACKWARD_LOOP_3),
+    (("sm_90",), (1,), _BACKWARD_LOOP_4),
+    (("sm_90",), (2,), _BACKWARD_LOOP_5),
+    (("sm_90",), (4,), _BACKWARD_LOOP_6),
+    (("sm_90",), (8,), _BACKWARD_LOOP_7),
+    (("gfx90a", "gfx942", "gfx950"), (1, 2, 4), _BACKWARD_LOOP_8),
+    (("gfx90a", "gfx942", "gfx950"), (8,), _BACKWARD_LOOP_9),
 )
 
 _BACKWARD_SUMS_1 = (
@@ -240,6 +384,56 @@ _BACKWARD_SUMS_3 = (
     Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=2),  # at most 98944 B shared, unproven
 )
 _BACKWARD_SUMS_4 = (
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1, registers=168),  # 2048 B shared
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2, registers=168),  # 6176 B shared
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3, registers=168),  # 12304 B shared
+    Config(
+        TILE=2048, PROGRAMS=4, num_warps=8, num_stages=3, registers=64
+    ),  # 12320 B shared, 98 registers in split rows
+    Config(
+        TILE=4096, PROGRAMS=2, num_warps=16, num_stages=3, registers=64
+    ),  # 24640 B shared, 98 registers in split rows
+    Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=3, registers=122),  # 49216 B shared
+)
+_BACKWARD_SUMS_5 = (
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1, registers=158),  # 4096 B shared
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2, registers=168),  # 12352 B shared
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3, registers=167),  # 24592 B shared
+    Config(
+        TILE=2048, PROGRAMS=4, num_warps=8, num_stages=3, registers=60
+    ),  # 24608 B shared, 98 registers in split rows
+    Config(
+        TILE=4096, PROGRAMS=2, num_warps=16, num_stages=3, registers=60
+    ),  # 49216 B shared, 98 registers in split rows
+    Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=3, registers=104),  # 98368 B shared
+)
+_BACKWARD_SUMS_6 = (
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1, registers=156),  # 2048 B shared
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2, registers=127),  # 24612 B shared
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3, registers=96),  # 49192 B shared
+    Config(
+        TILE=2048, PROGRAMS=4, num_warps=8, num_stages=3, registers=64
+    ),  # 49208 B shared, 98 registers in split rows
+    Config(
+        TILE=4096, PROGRAMS=2, num_warps=16, num_stages=3, registers=64
+    ),  # 98392 B shared, 98 registers in split rows
+    Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=3, registers=110),  # 196696 B shared
+)
+_BACKWARD_SUMS_7 = (
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1, registers=254),  # 4096 B shared
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2, registers=254),  # 49208 B shared
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3, registers=255),  # 98368 B shared
+    Config(
+        TILE=2048, PROGRAMS=2, num_warps=8, num_stages=3, registers=164
+    ),  # 98400 B shared, 166 registers in split rows
+    Config(
+        TILE=2048, PROGRAMS=2, num_warps=16, num_stages=3, registers=111, spills=True
+    ),  # 98464 B shared, 128 registers in split rows, 236 B spilled
+    Config(
+        TILE=4096, PROGRAMS=1, num_warps=8, num_stages=3, registers=255, spills=True
+    ),  # 196704 B shared, 8 B spilled
+)
+_BACKWARD_SUMS_8 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 2080 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 49696 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 99360 B shared, unproven
@@ -247,7 +441,7 @@ _BACKWARD_SUMS_4 = (
     Config(TILE=2048, PROGRAMS=2, num_warps=16, num_stages=3),  # at most 99456 B shared, unproven
     Config(TILE=4096, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 197696 B shared, unproven
 )
-_BACKWARD_SUMS_5 = (
+_BACKWARD_SUMS_9 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 4112 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 12816 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 25616 B shared, unproven
@@ -255,7 +449,7 @@ _BACKWARD_SUMS_5 = (
     Config(TILE=4096, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 50208 B shared, unproven
     Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 99392 B shared, unproven
 )
-_BACKWARD_SUMS_6 = (
+_BACKWARD_SUMS_10 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 2064 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 25104 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 50208 B shared, unproven
@@ -263,7 +457,7 @@ _BACKWARD_SUMS_6 = (
     Config(TILE=4096, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 99360 B shared, unproven
     Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=2),  # at most 98880 B shared, unproven
 )
-_BACKWARD_SUMS_7 = (
+_BACKWARD_SUMS_11 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 2080 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 49696 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 99360 B shared, unproven
@@ -271,7 +465,7 @@ _BACKWARD_SUMS_7 = (
     Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=2),  # at most 49696 B shared, unproven
     Config(TILE=4096, PROGRAMS=1, num_warps=8, num_stages=2),  # at most 98880 B shared, unproven
 )
-_BACKWARD_SUMS_8 = (
+_BACKWARD_SUMS_12 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 4112 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 12816 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 25616 B shared, unproven
@@ -279,7 +473,7 @@ _BACKWARD_SUMS_8 = (
     Config(TILE=2048, PROGRAMS=4, num_warps=8, num_stages=2),  # at most 12832 B shared, unproven
     Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 99392 B shared, unproven
 )
-_BACKWARD_SUMS_9 = (
+_BACKWARD_SUMS_13 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 2064 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 25104 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 50192 B shared, unproven
@@ -287,7 +481,7 @@ _BACKWARD_SUMS_9 = (
     Config(TILE=4096, PROGRAMS=2, num_warps=8, num_stages=2),  # at most 49696 B shared, unproven
     Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=2),  # at most 98880 B shared, unproven
 )
-_BACKWARD_SUMS_10 = (
+_BACKWARD_SUMS_14 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 2080 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 49696 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 99360 B shared, unproven
@@ -295,7 +489,7 @@ _BACKWARD_SUMS_10 = (
     Config(TILE=2048, PROGRAMS=2, num_warps=8, num_stages=2),  # at most 49728 B shared, unproven
     Config(TILE=4096, PROGRAMS=1, num_warps=8, num_stages=2),  # at most 98880 B shared, unproven
 )
-_BACKWARD_SUMS_11 = (
+_BACKWARD_SUMS_15 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 4112 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 12816 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 25616 B shared, unproven
@@ -303,7 +497,7 @@ _BACKWARD_SUMS_11 = (
     Config(TILE=4096, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 50208 B shared, unproven
     Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 99392 B shared, unproven
 )
-_BACKWARD_SUMS_12 = (
+_BACKWARD_SUMS_16 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 2064 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 25104 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 50192 B shared, unproven
@@ -311,7 +505,7 @@ _BACKWARD_SUMS_12 = (
     Config(TILE=4096, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 99360 B shared, unproven
     Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=2),  # at most 98880 B shared, unproven
 )
-_BACKWARD_SUMS_13 = (
+_BACKWARD_SUMS_17 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 2080 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 49696 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 99360 B shared, unproven
@@ -319,7 +513,7 @@ _BACKWARD_SUMS_13 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 99392 B shared, unproven
     Config(TILE=4096, PROGRAMS=1, num_warps=8, num_stages=2),  # at most 98880 B shared, unproven
 )
-_BACKWARD_SUMS_14 = (
+_BACKWARD_SUMS_18 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 8208 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 8208 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 13328 B shared, unproven
@@ -327,7 +521,7 @@ _BACKWARD_SUMS_14 = (
     Config(TILE=8192, PROGRAMS=2, num_warps=4, num_stages=2),  # at most 25104 B shared, unproven
     Config(TILE=16384, PROGRAMS=1, num_warps=8, num_stages=2),  # at most 49696 B shared, unproven
 )
-_BACKWARD_SUMS_15 = (
+_BACKWARD_SUMS_19 = (
     Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=3),  # at most 50192 B shared, unproven
     Config(TILE=2048, PROGRAMS=4, num_warps=4, num_stages=2),  # at most 25104 B shared, unproven
     Config(TILE=4096, PROGRAMS=2, num_warps=8, num_stages=2),  # at most 49696 B shared, unproven
@@ -335,7 +529,7 @@ _BACKWARD_SUMS_15 = (
     Config(TILE=8192, PROGRAMS=2, num_warps=4, num_stages=1),  # at most 8208 B shared, unproven
     Config(TILE=16384, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 32832 B shared, unproven
 )
-_BACKWARD_SUMS_16 = (
+_BACKWARD_SUMS_20 = (
     Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=2),  # at most 25104 B shared, unproven
     Config(TILE=2048, PROGRAMS=2, num_warps=8, num_stages=2),  # at most 25120 B shared, unproven
     Config(TILE=4096, PROGRAMS=4, num_warps=8, num_stages=1),  # at most 8224 B shared, unproven
@@ -343,7 +537,7 @@ _BACKWARD_SUMS_16 = (
     Config(TILE=8192, PROGRAMS=2, num_warps=8, num_stages=1),  # at most 8224 B shared, unproven
     Config(TILE=16384, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 16448 B shared, unproven
 )
-_BACKWARD_SUMS_17 = (
+_BACKWARD_SUMS_21 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 4128 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 49696 B shared, unproven
     Config(TILE=2048, PROGRAMS=4, num_warps=4, num_stages=1),  # at most 4128 B shared, unproven
@@ -351,7 +545,7 @@ _BACKWARD_SUMS_17 = (
     Config(TILE=4096, PROGRAMS=2, num_warps=4, num_stages=1),  # at most 4128 B shared, unproven
     Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 16512 B shared, unproven
 )
-_BACKWARD_SUMS_18 = (
+_BACKWARD_SUMS_22 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 8208 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 8208 B shared, unproven
     Config(TILE=4096, PROGRAMS=2, num_warps=8, num_stages=3),  # at most 25632 B shared, unproven
@@ -359,7 +553,7 @@ _BACKWARD_SUMS_18 = (
     Config(TILE=8192, PROGRAMS=2, num_warps=4, num_stages=2),  # at most 25104 B shared, unproven
     Config(TILE=16384, PROGRAMS=1, num_warps=8, num_stages=2),  # at most 49696 B shared, unproven
 )
-_BACKWARD_SUMS_19 = (
+_BACKWARD_SUMS_23 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 8208 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 12816 B shared, unproven
     Config(TILE=4096, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 50208 B shared, unproven
@@ -367,7 +561,7 @@ _BACKWARD_SUMS_19 = (
     Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=2),  # at most 49728 B shared, unproven
     Config(TILE=16384, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 32832 B shared, unproven
 )
-_BACKWARD_SUMS_20 = (
+_BACKWARD_SUMS_24 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 4112 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 25104 B shared, unproven
     Config(TILE=2048, PROGRAMS=2, num_warps=8, num_stages=2),  # at most 25120 B shared, unproven
@@ -375,7 +569,7 @@ _BACKWARD_SUMS_20 = (
     Config(TILE=8192, PROGRAMS=2, num_warps=8, num_stages=1),  # at most 8224 B shared, unproven
     Config(TILE=16384, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 16448 B shared, unproven
 )
-_BACKWARD_SUMS_21 = (
+_BACKWARD_SUMS_25 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 4128 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 49696 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=16, num_stages=2),  # at most 49792 B shared, unproven
@@ -383,7 +577,7 @@ _BACKWARD_SUMS_21 = (
     Config(TILE=4096, PROGRAMS=2, num_warps=8, num_stages=1),  # at most 8256 B shared, unproven
     Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 16512 B shared, unproven
 )
-_BACKWARD_SUMS_22 = (
+_BACKWARD_SUMS_26 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 8208 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 12816 B shared, unproven
     Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 99392 B shared, unproven
@@ -391,7 +585,7 @@ _BACKWARD_SUMS_22 = (
     Config(TILE=8192, PROGRAMS=2, num_warps=16, num_stages=2),  # at most 49728 B shared, unproven
     Config(TILE=16384, PROGRAMS=1, num_warps=16, num_stages=2),  # at most 98880 B shared, unproven
 )
-_BACKWARD_SUMS_23 = (
+_BACKWARD_SUMS_27 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 4128 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 49696 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 99360 B shared, unproven
@@ -401,32 +595,36 @@ _BACKWARD_SUMS_23 = (
 )
 #: Whole rows in registers, TILE elements at a time, in PROGRAMS programs an SM; by architecture class and element size in bytes.
 BACKWARD_SUMS_CONFIGS = by_class(
-    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (1,), _BACKWARD_SUMS_1),
-    (("sm_80", "sm_90", "sm_100"), (2,), _BACKWARD_SUMS_1),
-    (("sm_90", "sm_100"), (4,), _BACKWARD_SUMS_1),
+    (("sm_80", "sm_100", "sm_89", "sm_86", "sm_120"), (1,), _BACKWARD_SUMS_1),
+    (("sm_80", "sm_100"), (2,), _BACKWARD_SUMS_1),
+    (("sm_100",), (4,), _BACKWARD_SUMS_1),
     (("sm_80",), (4,), _BACKWARD_SUMS_2),
     (("sm_80",), (8,), _BACKWARD_SUMS_3),
-    (("sm_90", "sm_100"), (8,), _BACKWARD_SUMS_4),
-    (("sm_89",), (2,), _BACKWARD_SUMS_5),
-    (("sm_89",), (4,), _BACKWARD_SUMS_6),
-    (("sm_89",), (8,), _BACKWARD_SUMS_7),
-    (("sm_86",), (2,), _BACKWARD_SUMS_8),
-    (("sm_86",), (4,), _BACKWARD_SUMS_9),
-    (("sm_86",), (8,), _BACKWARD_SUMS_10),
-    (("sm_120",), (2,), _BACKWARD_SUMS_11),
-    (("sm_120",), (4,), _BACKWARD_SUMS_12),
-    (("sm_120",), (8,), _BACKWARD_SUMS_13),
-    (("gfx90a",), (1,), _BACKWARD_SUMS_14),
-    (("gfx90a",), (2,), _BACKWARD_SUMS_15),
-    (("gfx950",), (4,), _BACKWARD_SUMS_15),
-    (("gfx90a",), (4,), _BACKWARD_SUMS_16),
-    (("gfx90a",), (8,), _BACKWARD_SUMS_17),
-    (("gfx942",), (1,), _BACKWARD_SUMS_18),
-    (("gfx942",), (2,), _BACKWARD_SUMS_19),
-    (("gfx942",), (4,), _BACKWARD_SUMS_20),
-    (("gfx942",), (8,), _BACKWARD_SUMS_21),
-    (("gfx950",), (1, 2), _BACKWARD_SUMS_22),
-    (("gfx950",), (8,), _BACKWARD_SUMS_23),
+    (("sm_90",), (1,), _BACKWARD_SUMS_4),
+    (("sm_90",), (2,), _BACKWARD_SUMS_5),
+    (("sm_90",), (4,), _BACKWARD_SUMS_6),
+    (("sm_90",), (8,), _BACKWARD_SUMS_7),
+    (("sm_100",), (8,), _BACKWARD_SUMS_8),
+    (("sm_89",), (2,), _BACKWARD_SUMS_9),
+    (("sm_89",), (4,), _BACKWARD_SUMS_10),
+    (("sm_89",), (8,), _BACKWARD_SUMS_11),
+    (("sm_86",), (2,), _BACKWARD_SUMS_12),
+    (("sm_86",), (4,), _BACKWARD_SUMS_13),
+    (("sm_86",), (8,), _BACKWARD_SUMS_14),
+    (("sm_120",), (2,), _BACKWARD_SUMS_15),
+    (("sm_120",), (4,), _BACKWARD_SUMS_16),
+    (("sm_120",), (8,), _BACKWARD_SUMS_17),
+    (("gfx90a",), (1,), _BACKWARD_SUMS_18),
+    (("gfx90a",), (2,), _BACKWARD_SUMS_19),
+    (("gfx950",), (4,), _BACKWARD_SUMS_19),
+    (("gfx90a",), (4,), _BACKWARD_SUMS_20),
+    (("gfx90a",), (8,), _BACKWARD_SUMS_21),
+    (("gfx942",), (1,), _BACKWARD_SUMS_22),
+    (("gfx942",), (2,), _BACKWARD_SUMS_23),
+    (("gfx942",), (4,), _BACKWARD_SUMS_24),
+    (("gfx942",), (8,), _BACKWARD_SUMS_25),
+    (("gfx950",), (1, 2), _BACKWARD_SUMS_26),
+    (("gfx950",), (8,), _BACKWARD_SUMS_27),
 )
 
 _BACKWARD_COLUMNS_1 = (
@@ -454,6 +652,62 @@ _BACKWARD_COLUMNS_3 = (
     Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 132224 B shared, unproven
 )
 _BACKWARD_COLUMNS_4 = (
+    Config(
+        TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1, registers=64
+    ),  # 1024 B shared, 96 registers in split rows
+    Config(
+        TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2, registers=70
+    ),  # 4096 B shared, 96 registers in split rows
+    Config(
+        TILE=2048, PROGRAMS=4, num_warps=8, num_stages=3, registers=46
+    ),  # 8192 B shared, 58 registers in split rows
+    Config(TILE=4096, PROGRAMS=2, num_warps=16, num_stages=3, registers=57),  # 16384 B shared
+    Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=3, registers=74),  # 32768 B shared
+    Config(TILE=8192, PROGRAMS=2, num_warps=8, num_stages=3, registers=128),  # 32768 B shared
+)
+_BACKWARD_COLUMNS_5 = (
+    Config(
+        TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1, registers=72
+    ),  # 1024 B shared, 96 registers in split rows
+    Config(
+        TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2, registers=70
+    ),  # 8192 B shared, 96 registers in split rows
+    Config(
+        TILE=2048, PROGRAMS=4, num_warps=8, num_stages=3, registers=48
+    ),  # 16384 B shared, 58 registers in split rows
+    Config(TILE=4096, PROGRAMS=2, num_warps=16, num_stages=3, registers=58),  # 32768 B shared
+    Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=3, registers=82),  # 65536 B shared
+    Config(TILE=8192, PROGRAMS=2, num_warps=8, num_stages=3, registers=123),  # 65536 B shared
+)
+_BACKWARD_COLUMNS_6 = (
+    Config(
+        TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1, registers=72
+    ),  # 1024 B shared, 96 registers in split rows
+    Config(
+        TILE=2048, PROGRAMS=1, num_warps=8, num_stages=3, registers=48
+    ),  # 33280 B shared, 58 registers in split rows
+    Config(
+        TILE=2048, PROGRAMS=2, num_warps=8, num_stages=3, registers=48
+    ),  # 33280 B shared, 58 registers in split rows
+    Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=3, registers=64),  # 66560 B shared
+    Config(TILE=4096, PROGRAMS=2, num_warps=16, num_stages=3, registers=64),  # 66560 B shared
+    Config(
+        TILE=8192, PROGRAMS=1, num_warps=16, num_stages=3, registers=64, spills=True
+    ),  # 132096 B shared, 4 B spilled
+)
+_BACKWARD_COLUMNS_7 = (
+    Config(
+        TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1, registers=128
+    ),  # 2048 B shared, 168 registers in split rows
+    Config(
+        TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2, registers=125
+    ),  # 33280 B shared, 168 registers in split rows
+    Config(TILE=2048, PROGRAMS=1, num_warps=16, num_stages=3, registers=64),  # 66560 B shared
+    Config(TILE=2048, PROGRAMS=2, num_warps=16, num_stages=3, registers=64),  # 66560 B shared
+    Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=2, registers=64),  # 66560 B shared
+    Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=3, registers=64),  # 133120 B shared
+)
+_BACKWARD_COLUMNS_8 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 2080 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 33312 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 66592 B shared, unproven
@@ -461,7 +715,7 @@ _BACKWARD_COLUMNS_4 = (
     Config(TILE=2048, PROGRAMS=2, num_warps=8, num_stages=2),  # at most 33344 B shared, unproven
     Config(TILE=2048, PROGRAMS=2, num_warps=16, num_stages=2),  # at most 33408 B shared, unproven
 )
-_BACKWARD_COLUMNS_5 = (
+_BACKWARD_COLUMNS_9 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 4112 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 8720 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 17424 B shared, unproven
@@ -469,7 +723,7 @@ _BACKWARD_COLUMNS_5 = (
     Config(TILE=4096, PROGRAMS=2, num_warps=16, num_stages=3),  # at most 33856 B shared, unproven
     Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 66624 B shared, unproven
 )
-_BACKWARD_COLUMNS_6 = (
+_BACKWARD_COLUMNS_10 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 2064 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 16912 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 33808 B shared, unproven
@@ -477,7 +731,7 @@ _BACKWARD_COLUMNS_6 = (
     Config(TILE=2048, PROGRAMS=2, num_warps=16, num_stages=3),  # at most 33856 B shared, unproven
     Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 66624 B shared, unproven
 )
-_BACKWARD_COLUMNS_7 = (
+_BACKWARD_COLUMNS_11 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 4112 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 8720 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 17440 B shared, unproven
@@ -485,7 +739,7 @@ _BACKWARD_COLUMNS_7 = (
     Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 33856 B shared, unproven
     Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 66624 B shared, unproven
 )
-_BACKWARD_COLUMNS_8 = (
+_BACKWARD_COLUMNS_12 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 2064 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 16912 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 33808 B shared, unproven
@@ -493,7 +747,7 @@ _BACKWARD_COLUMNS_8 = (
     Config(TILE=2048, PROGRAMS=2, num_warps=16, num_stages=3),  # at most 33856 B shared, unproven
     Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 66624 B shared, unproven
 )
-_BACKWARD_COLUMNS_9 = (
+_BACKWARD_COLUMNS_13 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 2080 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 33312 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 66592 B shared, unproven
@@ -501,7 +755,7 @@ _BACKWARD_COLUMNS_9 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=2),  # at most 33344 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 66688 B shared, unproven
 )
-_BACKWARD_COLUMNS_10 = (
+_BACKWARD_COLUMNS_14 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 8208 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 33312 B shared, unproven
     Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=3),  # at most 66592 B shared, unproven
@@ -509,7 +763,7 @@ _BACKWARD_COLUMNS_10 = (
     Config(TILE=4096, PROGRAMS=2, num_warps=8, num_stages=2),  # at most 66112 B shared, unproven
     Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=2),  # at most 131712 B shared, unproven
 )
-_BACKWARD_COLUMNS_11 = (
+_BACKWARD_COLUMNS_15 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 4112 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 16912 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 33808 B shared, unproven
@@ -517,7 +771,7 @@ _BACKWARD_COLUMNS_11 = (
     Config(TILE=2048, PROGRAMS=2, num_warps=8, num_stages=2),  # at most 16928 B shared, unproven
     Config(TILE=4096, PROGRAMS=4, num_warps=8, num_stages=1),  # at most 8224 B shared, unproven
 )
-_BACKWARD_COLUMNS_12 = (
+_BACKWARD_COLUMNS_16 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 4128 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 33312 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 8256 B shared, unproven
@@ -525,7 +779,7 @@ _BACKWARD_COLUMNS_12 = (
     Config(TILE=2048, PROGRAMS=4, num_warps=8, num_stages=1),  # at most 8256 B shared, unproven
     Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 16512 B shared, unproven
 )
-_BACKWARD_COLUMNS_13 = (
+_BACKWARD_COLUMNS_17 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 8208 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 17424 B shared, unproven
     Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=3),  # at most 17424 B shared, unproven
@@ -533,7 +787,7 @@ _BACKWARD_COLUMNS_13 = (
     Config(TILE=4096, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 33824 B shared, unproven
     Config(TILE=4096, PROGRAMS=2, num_warps=8, num_stages=2),  # at most 16928 B shared, unproven
 )
-_BACKWARD_COLUMNS_14 = (
+_BACKWARD_COLUMNS_18 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 4128 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 33312 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 8256 B shared, unproven
@@ -541,7 +795,7 @@ _BACKWARD_COLUMNS_14 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=16, num_stages=2),  # at most 33408 B shared, unproven
     Config(TILE=2048, PROGRAMS=4, num_warps=8, num_stages=1),  # at most 8256 B shared, unproven
 )
-_BACKWARD_COLUMNS_15 = (
+_BACKWARD_COLUMNS_19 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 8208 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 8720 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 17424 B shared, unproven
@@ -551,26 +805,30 @@ _BACKWARD_COLUMNS_15 = (
 )
 #: Tiles of TILE elements over rows and columns, in PROGRAMS programs an SM; by architecture class and element size in bytes.
 BACKWARD_COLUMNS_CONFIGS = by_class(
-    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (1,), _BACKWARD_COLUMNS_1),
-    (("sm_80", "sm_90", "sm_100"), (2,), _BACKWARD_COLUMNS_1),
+    (("sm_80", "sm_100", "sm_89", "sm_86", "sm_120"), (1,), _BACKWARD_COLUMNS_1),
+    (("sm_80", "sm_100"), (2,), _BACKWARD_COLUMNS_1),
     (("sm_89",), (2,), _BACKWARD_COLUMNS_2),
-    (("sm_80", "sm_90", "sm_100", "gfx950"), (4,), _BACKWARD_COLUMNS_2),
+    (("sm_80", "sm_100", "gfx950"), (4,), _BACKWARD_COLUMNS_2),
     (("sm_89",), (4,), _BACKWARD_COLUMNS_3),
-    (("sm_80", "sm_90", "sm_100"), (8,), _BACKWARD_COLUMNS_3),
-    (("sm_89", "sm_86"), (8,), _BACKWARD_COLUMNS_4),
-    (("sm_86",), (2,), _BACKWARD_COLUMNS_5),
-    (("sm_86",), (4,), _BACKWARD_COLUMNS_6),
-    (("sm_120",), (2,), _BACKWARD_COLUMNS_7),
-    (("sm_120",), (4,), _BACKWARD_COLUMNS_8),
-    (("sm_120",), (8,), _BACKWARD_COLUMNS_9),
-    (("gfx90a", "gfx942", "gfx950"), (1,), _BACKWARD_COLUMNS_10),
-    (("gfx90a",), (2,), _BACKWARD_COLUMNS_10),
-    (("gfx950",), (8,), _BACKWARD_COLUMNS_10),
-    (("gfx90a", "gfx942"), (4,), _BACKWARD_COLUMNS_11),
-    (("gfx90a",), (8,), _BACKWARD_COLUMNS_12),
-    (("gfx942",), (2,), _BACKWARD_COLUMNS_13),
-    (("gfx942",), (8,), _BACKWARD_COLUMNS_14),
-    (("gfx950",), (2,), _BACKWARD_COLUMNS_15),
+    (("sm_80", "sm_100"), (8,), _BACKWARD_COLUMNS_3),
+    (("sm_90",), (1,), _BACKWARD_COLUMNS_4),
+    (("sm_90",), (2,), _BACKWARD_COLUMNS_5),
+    (("sm_90",), (4,), _BACKWARD_COLUMNS_6),
+    (("sm_90",), (8,), _BACKWARD_COLUMNS_7),
+    (("sm_89", "sm_86"), (8,), _BACKWARD_COLUMNS_8),
+    (("sm_86",), (2,), _BACKWARD_COLUMNS_9),
+    (("sm_86",), (4,), _BACKWARD_COLUMNS_10),
+    (("sm_120",), (2,), _BACKWARD_COLUMNS_11),
+    (("sm_120",), (4,), _BACKWARD_COLUMNS_12),
+    (("sm_120",), (8,), _BACKWARD_COLUMNS_13),
+    (("gfx90a", "gfx942", "gfx950"), (1,), _BACKWARD_COLUMNS_14),
+    (("gfx90a",), (2,), _BACKWARD_COLUMNS_14),
+    (("gfx950",), (8,), _BACKWARD_COLUMNS_14),
+    (("gfx90a", "gfx942"), (4,), _BACKWARD_COLUMNS_15),
+    (("gfx90a",), (8,), _BACKWARD_COLUMNS_16),
+    (("gfx942",), (2,), _BACKWARD_COLUMNS_17),
+    (("gfx942",), (8,), _BACKWARD_COLUMNS_18),
+    (("gfx950",), (2,), _BACKWARD_COLUMNS_19),
 )
 
 

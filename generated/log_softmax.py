@@ -59,15 +59,51 @@ _BLOCK_2 = (
     Config(TILE=8192, num_warps=4),  # at most 1024 B shared, unproven
     Config(TILE=16384, num_warps=16),  # at most 2048 B shared, unproven
 )
+_BLOCK_3 = (
+    Config(TILE=4096, num_warps=4, registers=48),  # 128 B shared
+    Config(TILE=4096, num_warps=8, registers=32),  # 128 B shared
+    Config(TILE=8192, num_warps=4, registers=95),  # 256 B shared
+    Config(TILE=8192, num_warps=8, registers=48),  # 256 B shared
+    Config(TILE=16384, num_warps=8, registers=96),  # 512 B shared
+    Config(TILE=32768, num_warps=16, registers=96),  # 1024 B shared
+)
+_BLOCK_4 = (
+    Config(TILE=4096, num_warps=4, registers=55),  # 128 B shared
+    Config(TILE=4096, num_warps=8, registers=32),  # 128 B shared
+    Config(TILE=8192, num_warps=4, registers=94),  # 256 B shared
+    Config(TILE=8192, num_warps=8, registers=52),  # 256 B shared
+    Config(TILE=16384, num_warps=8, registers=96),  # 512 B shared
+    Config(TILE=32768, num_warps=16, registers=101),  # 1024 B shared
+)
+_BLOCK_5 = (
+    Config(TILE=4096, num_warps=4, registers=73),  # 128 B shared
+    Config(TILE=4096, num_warps=8, registers=40),  # 128 B shared
+    Config(TILE=8192, num_warps=4, registers=124),  # 256 B shared
+    Config(TILE=8192, num_warps=8, registers=76),  # 256 B shared
+    Config(TILE=16384, num_warps=8, registers=124),  # 512 B shared
+    Config(TILE=32768, num_warps=16, registers=125),  # 1024 B shared
+)
+_BLOCK_6 = (
+    Config(TILE=512, num_warps=1, registers=78),  # 32 B shared
+    Config(TILE=1024, num_warps=1, registers=157),  # 64 B shared
+    Config(TILE=4096, num_warps=8, registers=119),  # 512 B shared
+    Config(TILE=4096, num_warps=2, registers=255, spills=True),  # 512 B shared, 152 B spilled
+    Config(TILE=8192, num_warps=4, registers=255, spills=True),  # 1024 B shared, 172 B spilled
+    Config(TILE=16384, num_warps=16, registers=128, spills=True),  # 2048 B shared, 172 B spilled
+)
 #: Whole rows in registers, TILE elements to a program; by architecture class and element size in bytes.
 BLOCK_CONFIGS = by_class(
     (
-        ("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120", "gfx90a", "gfx942", "gfx950"),
+        ("sm_80", "sm_100", "sm_89", "sm_86", "sm_120", "gfx90a", "gfx942", "gfx950"),
         (1, 2, 4),
         _BLOCK_1,
     ),
     (("gfx90a", "gfx942", "gfx950"), (8,), _BLOCK_1),
-    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _BLOCK_2),
+    (("sm_80", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _BLOCK_2),
+    (("sm_90",), (1,), _BLOCK_3),
+    (("sm_90",), (2,), _BLOCK_4),
+    (("sm_90",), (4,), _BLOCK_5),
+    (("sm_90",), (8,), _BLOCK_6),
 )
 
 _LOOP_1 = (
@@ -95,6 +131,46 @@ _LOOP_3 = (
     Config(TILE=8192, num_warps=8),  # at most 32768 B shared, unproven
 )
 _LOOP_4 = (
+    Config(TILE=2048, num_warps=4, registers=31),  # 16 B shared, 98 registers in split rows
+    Config(TILE=2048, num_warps=8, registers=27),  # 4096 B shared, 102 registers in split rows
+    Config(TILE=4096, num_warps=8, registers=31),  # 32 B shared, 58 registers in split rows
+    Config(TILE=8192, num_warps=4, registers=96),  # 16 B shared
+    Config(TILE=8192, num_warps=8, registers=48),  # 32 B shared
+    Config(TILE=16384, num_warps=32, registers=40),  # 128 B shared
+)
+_LOOP_5 = (
+    Config(TILE=2048, num_warps=4, registers=32),  # 16 B shared, 98 registers in split rows
+    Config(TILE=2048, num_warps=8, registers=29),  # 32 B shared, 114 registers in split rows
+    Config(TILE=4096, num_warps=8, registers=32),  # 32 B shared, 58 registers in split rows
+    Config(TILE=8192, num_warps=4, registers=96),  # 16 B shared
+    Config(TILE=8192, num_warps=8, registers=54),  # 32 B shared
+    Config(TILE=16384, num_warps=32, registers=41),  # 128 B shared
+)
+_LOOP_6 = (
+    Config(TILE=2048, num_warps=4, registers=48),  # 16 B shared, 98 registers in split rows
+    Config(TILE=2048, num_warps=8, registers=32),  # 32 B shared, 102 registers in split rows
+    Config(TILE=2048, num_warps=16, registers=32),  # 64 B shared, 86 registers in split rows
+    Config(TILE=4096, num_warps=4, registers=83),  # 16 B shared
+    Config(TILE=8192, num_warps=4, registers=172),  # 16 B shared
+    Config(TILE=16384, num_warps=8, registers=175),  # 32 B shared
+)
+_LOOP_7 = (
+    Config(
+        TILE=2048, num_warps=4, registers=228, spills=True
+    ),  # 32 B shared, 255 registers in split rows, 516 B spilled
+    Config(
+        TILE=2048, num_warps=8, registers=116, spills=True
+    ),  # 64 B shared, 255 registers in split rows, 516 B spilled
+    Config(
+        TILE=2048, num_warps=16, registers=60, spills=True
+    ),  # 128 B shared, 128 registers in split rows, 1672 B spilled
+    Config(
+        TILE=2048, num_warps=32, registers=32, spills=True
+    ),  # 256 B shared, 64 registers in split rows, 2936 B spilled
+    Config(TILE=4096, num_warps=4, registers=255, spills=True),  # 32 B shared, 1160 B spilled
+    Config(TILE=8192, num_warps=8, registers=255, spills=True),  # 64 B shared, 1160 B spilled
+)
+_LOOP_8 = (
     Config(TILE=8192, num_warps=4),  # at most 4096 B shared, unproven
     Config(TILE=8192, num_warps=8),  # at most 4096 B shared, unproven
     Config(TILE=16384, num_warps=4),  # at most 8192 B shared, unproven
@@ -102,7 +178,7 @@ _LOOP_4 = (
     Config(TILE=16384, num_warps=16),  # at most 8192 B shared, unproven
     Config(TILE=32768, num_warps=16),  # at most 16384 B shared, unproven
 )
-_LOOP_5 = (
+_LOOP_9 = (
     Config(TILE=4096, num_warps=4),  # at most 4096 B shared, unproven
     Config(TILE=8192, num_warps=4),  # at most 8192 B shared, unproven
     Config(TILE=8192, num_warps=16),  # at most 8192 B shared, unproven
@@ -112,12 +188,16 @@ _LOOP_5 = (
 )
 #: Sweeps over one row, TILE elements at a time; by architecture class and element size in bytes.
 LOOP_CONFIGS = by_class(
-    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2), _LOOP_1),
-    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (4,), _LOOP_2),
+    (("sm_80", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2), _LOOP_1),
+    (("sm_80", "sm_100", "sm_89", "sm_86", "sm_120"), (4,), _LOOP_2),
     (("gfx90a", "gfx942", "gfx950"), (8,), _LOOP_2),
-    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _LOOP_3),
-    (("gfx90a", "gfx942", "gfx950"), (1, 2), _LOOP_4),
-    (("gfx90a", "gfx942", "gfx950"), (4,), _LOOP_5),
+    (("sm_80", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _LOOP_3),
+    (("sm_90",), (1,), _LOOP_4),
+    (("sm_90",), (2,), _LOOP_5),
+    (("sm_90",), (4,), _LOOP_6),
+    (("sm_90",), (8,), _LOOP_7),
+    (("gfx90a", "gfx942", "gfx950"), (1, 2), _LOOP_8),
+    (("gfx90a", "gfx942", "gfx950"), (4,), _LOOP_9),
 )
 
 _BACKWARD_BLOCK_1 = (
@@ -145,6 +225,38 @@ _BACKWARD_BLOCK_3 = (
     Config(TILE=8192, num_warps=16),  # at most 1024 B shared, unproven
 )
 _BACKWARD_BLOCK_4 = (
+    Config(TILE=1024, num_warps=1, registers=63),  # 0 B shared
+    Config(TILE=4096, num_warps=2, registers=96),  # 8 B shared
+    Config(TILE=4096, num_warps=8, registers=32),  # 32 B shared
+    Config(TILE=8192, num_warps=4, registers=80),  # 16 B shared
+    Config(TILE=16384, num_warps=8, registers=80),  # 32 B shared
+    Config(TILE=32768, num_warps=16, registers=113),  # 64 B shared
+)
+_BACKWARD_BLOCK_5 = (
+    Config(TILE=1024, num_warps=1, registers=64),  # 0 B shared
+    Config(TILE=4096, num_warps=2, registers=128),  # 8 B shared
+    Config(TILE=4096, num_warps=8, registers=40),  # 32 B shared
+    Config(TILE=8192, num_warps=4, registers=102),  # 16 B shared
+    Config(TILE=16384, num_warps=8, registers=103),  # 32 B shared
+    Config(TILE=32768, num_warps=16, registers=113),  # 64 B shared
+)
+_BACKWARD_BLOCK_6 = (
+    Config(TILE=1024, num_warps=1, registers=80),  # 0 B shared
+    Config(TILE=4096, num_warps=2, registers=144),  # 8 B shared
+    Config(TILE=4096, num_warps=8, registers=48),  # 32 B shared
+    Config(TILE=4096, num_warps=16, registers=32),  # 64 B shared
+    Config(TILE=8192, num_warps=4, registers=128),  # 16 B shared
+    Config(TILE=16384, num_warps=32, registers=37),  # 128 B shared
+)
+_BACKWARD_BLOCK_7 = (
+    Config(TILE=512, num_warps=1, registers=120),  # 0 B shared
+    Config(TILE=512, num_warps=2, registers=72),  # 64 B shared
+    Config(TILE=1024, num_warps=1, registers=240),  # 0 B shared
+    Config(TILE=4096, num_warps=4, registers=248),  # 512 B shared
+    Config(TILE=4096, num_warps=16, registers=74),  # 512 B shared
+    Config(TILE=8192, num_warps=16, registers=128),  # 1024 B shared
+)
+_BACKWARD_BLOCK_8 = (
     Config(TILE=4096, num_warps=1),  # at most 32 B shared, unproven
     Config(TILE=4096, num_warps=4),  # at most 32 B shared, unproven
     Config(TILE=4096, num_warps=8),  # at most 32 B shared, unproven
@@ -152,7 +264,7 @@ _BACKWARD_BLOCK_4 = (
     Config(TILE=16384, num_warps=4),  # at most 128 B shared, unproven
     Config(TILE=32768, num_warps=8),  # at most 256 B shared, unproven
 )
-_BACKWARD_BLOCK_5 = (
+_BACKWARD_BLOCK_9 = (
     Config(TILE=512, num_warps=1),  # at most 32 B shared, unproven
     Config(TILE=1024, num_warps=1),  # at most 64 B shared, unproven
     Config(TILE=4096, num_warps=2),  # at most 256 B shared, unproven
@@ -162,12 +274,16 @@ _BACKWARD_BLOCK_5 = (
 )
 #: Whole rows in registers, TILE elements to a program; by architecture class and element size in bytes.
 BACKWARD_BLOCK_CONFIGS = by_class(
-    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2), _BACKWARD_BLOCK_1),
+    (("sm_80", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2), _BACKWARD_BLOCK_1),
     (("gfx90a", "gfx942", "gfx950"), (4,), _BACKWARD_BLOCK_1),
-    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (4,), _BACKWARD_BLOCK_2),
-    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _BACKWARD_BLOCK_3),
-    (("gfx90a", "gfx942", "gfx950"), (1, 2), _BACKWARD_BLOCK_4),
-    (("gfx90a", "gfx942", "gfx950"), (8,), _BACKWARD_BLOCK_5),
+    (("sm_80", "sm_100", "sm_89", "sm_86", "sm_120"), (4,), _BACKWARD_BLOCK_2),
+    (("sm_80", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _BACKWARD_BLOCK_3),
+    (("sm_90",), (1,), _BACKWARD_BLOCK_4),
+    (("sm_90",), (2,), _BACKWARD_BLOCK_5),
+    (("sm_90",), (4,), _BACKWARD_BLOCK_6),
+    (("sm_90",), (8,), _BACKWARD_BLOCK_7),
+    (("gfx90a", "gfx942", "gfx950"), (1, 2), _BACKWARD_BLOCK_8),
+    (("gfx90a", "gfx942", "gfx950"), (8,), _BACKWARD_BLOCK_9),
 )
 
 _BACKWARD_LOOP_1 = (
@@ -187,6 +303,38 @@ _BACKWARD_LOOP_2 = (
     Config(TILE=16384, num_warps=32),  # at most 65536 B shared, unproven
 )
 _BACKWARD_LOOP_3 = (
+    Config(TILE=2048, num_warps=4, registers=32),  # 16 B shared
+    Config(TILE=4096, num_warps=4, registers=32),  # 16 B shared
+    Config(TILE=8192, num_warps=4, registers=44),  # 16 B shared
+    Config(TILE=8192, num_warps=16, registers=32),  # 64 B shared
+    Config(TILE=16384, num_warps=8, registers=45),  # 32 B shared
+    Config(TILE=32768, num_warps=32, registers=32),  # 128 B shared
+)
+_BACKWARD_LOOP_4 = (
+    Config(TILE=2048, num_warps=4, registers=32),  # 16 B shared
+    Config(TILE=4096, num_warps=4, registers=39),  # 16 B shared
+    Config(TILE=8192, num_warps=4, registers=80),  # 16 B shared, 84 registers in split rows
+    Config(TILE=8192, num_warps=16, registers=32),  # 64 B shared
+    Config(TILE=16384, num_warps=8, registers=80),  # 32 B shared
+    Config(TILE=32768, num_warps=32, registers=39),  # 128 B shared
+)
+_BACKWARD_LOOP_5 = (
+    Config(TILE=2048, num_warps=4, registers=32),  # 16 B shared, 35 registers in split rows
+    Config(TILE=4096, num_warps=4, registers=48),  # 16 B shared, 55 registers in split rows
+    Config(TILE=8192, num_warps=4, registers=99),  # 16 B shared
+    Config(TILE=16384, num_warps=8, registers=128),  # 32 B shared
+    Config(TILE=32768, num_warps=32, registers=51),  # 128 B shared, 54 registers in split rows
+    Config(TILE=8192, num_warps=16, registers=40, spills=True),  # 64 B shared, 8 B spilled
+)
+_BACKWARD_LOOP_6 = (
+    Config(TILE=2048, num_warps=4, registers=92),  # 32 B shared
+    Config(TILE=2048, num_warps=8, registers=56),  # 64 B shared
+    Config(TILE=2048, num_warps=16, registers=40),  # 128 B shared
+    Config(TILE=8192, num_warps=16, registers=120),  # 128 B shared
+    Config(TILE=8192, num_warps=4, registers=255, spills=True),  # 32 B shared, 116 B spilled
+    Config(TILE=16384, num_warps=32, registers=64, spills=True),  # 256 B shared, 80 B spilled
+)
+_BACKWARD_LOOP_7 = (
     Config(TILE=2048, num_warps=4),  # at most 8192 B shared, unproven
     Config(TILE=8192, num_warps=4),  # at most 32768 B shared, unproven
     Config(TILE=8192, num_warps=8),  # at most 32768 B shared, unproven
@@ -194,7 +342,7 @@ _BACKWARD_LOOP_3 = (
     Config(TILE=32768, num_warps=8),  # at most 131072 B shared, unproven
     Config(TILE=32768, num_warps=16),  # at most 131072 B shared, unproven
 )
-_BACKWARD_LOOP_4 = (
+_BACKWARD_LOOP_8 = (
     Config(TILE=2048, num_warps=4),  # at most 8192 B shared, unproven
     Config(TILE=2048, num_warps=8),  # at most 8192 B shared, unproven
     Config(TILE=2048, num_warps=16),  # at most 8192 B shared, unproven
@@ -202,7 +350,7 @@ _BACKWARD_LOOP_4 = (
     Config(TILE=8192, num_warps=8),  # at most 32768 B shared, unproven
     Config(TILE=16384, num_warps=16),  # at most 65536 B shared, unproven
 )
-_BACKWARD_LOOP_5 = (
+_BACKWARD_LOOP_9 = (
     Config(TILE=2048, num_warps=4),  # at most 8192 B shared, unproven
     Config(TILE=2048, num_warps=8),  # at most 8192 B shared, unproven
     Config(TILE=4096, num_warps=4),  # at most 16384 B shared, unproven
@@ -212,12 +360,16 @@ _BACKWARD_LOOP_5 = (
 )
 #: Sweeps over one row, TILE elements at a time; by architecture class and element size in bytes.
 BACKWARD_LOOP_CONFIGS = by_class(
-    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2, 4), _BACKWARD_LOOP_1),
-    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _BACKWARD_LOOP_2),
-    (("gfx90a", "gfx942", "gfx950"), (1, 2, 4), _BACKWARD_LOOP_3),
-    (("gfx950",), (8,), _BACKWARD_LOOP_3),
-    (("gfx90a",), (8,), _BACKWARD_LOOP_4),
-    (("gfx942",), (8,), _BACKWARD_LOOP_5),
+    (("sm_80", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2, 4), _BACKWARD_LOOP_1),
+    (("sm_80", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _BACKWARD_LOOP_2),
+    (("sm_90",), (1,), _BACKWARD_LOOP_3),
+    (("sm_90",), (2,), _BACKWARD_LOOP_4),
+    (("sm_90",), (4,), _BACKWARD_LOOP_5),
+    (("sm_90",), (8,), _BACKWARD_LOOP_6),
+    (("gfx90a", "gfx942", "gfx950"), (1, 2, 4), _BACKWARD_LOOP_7),
+    (("gfx950",), (8,), _BACKWARD_LOOP_7),
+    (("gfx90a",), (8,), _BACKWARD_LOOP_8),
+    (("gfx942",), (8,), _BACKWARD_LOOP_9),
 )
 
 

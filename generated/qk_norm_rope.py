@@ -66,6 +66,38 @@ _BLOCK_2 = (
     Config(TILE=4096, num_warps=16),  # at most 16384 B shared, unproven
 )
 _BLOCK_3 = (
+    Config(TILE=512, num_warps=1, registers=71),  # 128 B shared
+    Config(TILE=512, num_warps=2, registers=48),  # 256 B shared
+    Config(TILE=1024, num_warps=1, registers=164),  # 128 B shared
+    Config(TILE=4096, num_warps=4, registers=193),  # 512 B shared
+    Config(TILE=4096, num_warps=16, registers=50),  # 128 B shared
+    Config(TILE=8192, num_warps=16, registers=94),  # 256 B shared
+)
+_BLOCK_4 = (
+    Config(TILE=512, num_warps=1, registers=76),  # 0 B shared
+    Config(TILE=512, num_warps=2, registers=55),  # 256 B shared
+    Config(TILE=1024, num_warps=1, registers=160),  # 32 B shared
+    Config(TILE=4096, num_warps=4, registers=157),  # 512 B shared
+    Config(TILE=4096, num_warps=16, registers=48),  # 128 B shared
+    Config(TILE=8192, num_warps=16, registers=79),  # 256 B shared
+)
+_BLOCK_5 = (
+    Config(TILE=512, num_warps=1, registers=92),  # 16 B shared
+    Config(TILE=512, num_warps=2, registers=64),  # 512 B shared
+    Config(TILE=1024, num_warps=1, registers=167),  # 32 B shared
+    Config(TILE=4096, num_warps=4, registers=220),  # 512 B shared
+    Config(TILE=4096, num_warps=16, registers=64),  # 128 B shared
+    Config(TILE=8192, num_warps=16, registers=100),  # 256 B shared
+)
+_BLOCK_6 = (
+    Config(TILE=512, num_warps=1, registers=222),  # 32 B shared
+    Config(TILE=512, num_warps=2, registers=126),  # 64 B shared
+    Config(TILE=512, num_warps=4, registers=79),  # 1024 B shared
+    Config(TILE=512, num_warps=8, registers=61),  # 64 B shared
+    Config(TILE=1024, num_warps=2, registers=224),  # 128 B shared
+    Config(TILE=4096, num_warps=16, registers=128),  # 512 B shared
+)
+_BLOCK_7 = (
     Config(TILE=512, num_warps=1),  # at most 1024 B shared, unproven
     Config(TILE=1024, num_warps=1),  # at most 2048 B shared, unproven
     Config(TILE=4096, num_warps=2),  # at most 8192 B shared, unproven
@@ -75,10 +107,14 @@ _BLOCK_3 = (
 )
 #: Whole rows in registers, TILE elements to a program; by architecture class and element size in bytes.
 BLOCK_CONFIGS = by_class(
-    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2, 4), _BLOCK_1),
+    (("sm_80", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2, 4), _BLOCK_1),
     (("gfx90a", "gfx942", "gfx950"), (8,), _BLOCK_1),
-    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _BLOCK_2),
-    (("gfx90a", "gfx942", "gfx950"), (1, 2, 4), _BLOCK_3),
+    (("sm_80", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _BLOCK_2),
+    (("sm_90",), (1,), _BLOCK_3),
+    (("sm_90",), (2,), _BLOCK_4),
+    (("sm_90",), (4,), _BLOCK_5),
+    (("sm_90",), (8,), _BLOCK_6),
+    (("gfx90a", "gfx942", "gfx950"), (1, 2, 4), _BLOCK_7),
 )
 
 _LOOP_1 = (
@@ -106,6 +142,38 @@ _LOOP_3 = (
     Config(TILE=8192, num_warps=16),  # at most 32768 B shared, unproven
 )
 _LOOP_4 = (
+    Config(TILE=2048, num_warps=4, registers=48),  # 16 B shared, 64 registers in split rows
+    Config(TILE=2048, num_warps=8, registers=32),  # 4096 B shared, 39 registers in split rows
+    Config(TILE=4096, num_warps=8, registers=48),  # 32 B shared, 59 registers in split rows
+    Config(TILE=8192, num_warps=8, registers=103),  # 32 B shared
+    Config(TILE=8192, num_warps=16, registers=50),  # 64 B shared, 59 registers in split rows
+    Config(TILE=16384, num_warps=32, registers=42),  # 128 B shared, 64 registers in split rows
+)
+_LOOP_5 = (
+    Config(TILE=2048, num_warps=4, registers=60),  # 16 B shared, 64 registers in split rows
+    Config(TILE=2048, num_warps=8, registers=38),  # 32 B shared, 40 registers in split rows
+    Config(TILE=4096, num_warps=8, registers=70),  # 32 B shared
+    Config(TILE=8192, num_warps=8, registers=126),  # 32 B shared
+    Config(TILE=8192, num_warps=16, registers=64),  # 64 B shared
+    Config(TILE=16384, num_warps=32, registers=60),  # 128 B shared, 63 registers in split rows
+)
+_LOOP_6 = (
+    Config(TILE=2048, num_warps=4, registers=80),  # 16 B shared
+    Config(TILE=2048, num_warps=8, registers=48),  # 32 B shared
+    Config(TILE=2048, num_warps=16, registers=32),  # 64 B shared, 34 registers in split rows
+    Config(TILE=8192, num_warps=8, registers=170),  # 32 B shared, 174 registers in split rows
+    Config(TILE=8192, num_warps=4, registers=255, spills=True),  # 16 B shared, 44 B spilled
+    Config(TILE=16384, num_warps=16, registers=128, spills=True),  # 64 B shared, 96 B spilled
+)
+_LOOP_7 = (
+    Config(TILE=2048, num_warps=4, registers=168),  # 32 B shared
+    Config(TILE=2048, num_warps=8, registers=88),  # 64 B shared, 90 registers in split rows
+    Config(TILE=2048, num_warps=16, registers=60),  # 128 B shared
+    Config(TILE=4096, num_warps=8, registers=170),  # 64 B shared
+    Config(TILE=4096, num_warps=4, registers=255, spills=True),  # 32 B shared, 108 B spilled
+    Config(TILE=8192, num_warps=16, registers=128, spills=True),  # 128 B shared, 52 B spilled
+)
+_LOOP_8 = (
     Config(TILE=2048, num_warps=4),  # at most 512 B shared, unproven
     Config(TILE=4096, num_warps=4),  # at most 1024 B shared, unproven
     Config(TILE=8192, num_warps=8),  # at most 2048 B shared, unproven
@@ -113,7 +181,7 @@ _LOOP_4 = (
     Config(TILE=16384, num_warps=16),  # at most 4096 B shared, unproven
     Config(TILE=32768, num_warps=16),  # at most 8192 B shared, unproven
 )
-_LOOP_5 = (
+_LOOP_9 = (
     Config(TILE=2048, num_warps=4),  # at most 2048 B shared, unproven
     Config(TILE=4096, num_warps=4),  # at most 4096 B shared, unproven
     Config(TILE=8192, num_warps=16),  # at most 8192 B shared, unproven
@@ -123,12 +191,16 @@ _LOOP_5 = (
 )
 #: Sweeps over one row, TILE elements at a time; by architecture class and element size in bytes.
 LOOP_CONFIGS = by_class(
-    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2), _LOOP_1),
-    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (4,), _LOOP_2),
+    (("sm_80", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2), _LOOP_1),
+    (("sm_80", "sm_100", "sm_89", "sm_86", "sm_120"), (4,), _LOOP_2),
     (("gfx90a", "gfx942", "gfx950"), (8,), _LOOP_2),
-    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _LOOP_3),
-    (("gfx90a", "gfx942", "gfx950"), (1,), _LOOP_4),
-    (("gfx90a", "gfx942", "gfx950"), (2, 4), _LOOP_5),
+    (("sm_80", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _LOOP_3),
+    (("sm_90",), (1,), _LOOP_4),
+    (("sm_90",), (2,), _LOOP_5),
+    (("sm_90",), (4,), _LOOP_6),
+    (("sm_90",), (8,), _LOOP_7),
+    (("gfx90a", "gfx942", "gfx950"), (1,), _LOOP_8),
+    (("gfx90a", "gfx942", "gfx950"), (2, 4), _LOOP_9),
 )
 
 _BACKWARD_BLOCK_1 = (
@@ -156,6 +228,38 @@ _BACKWARD_BLOCK_3 = (
     Config(TILE=1024, num_warps=16),  # at most 4096 B shared, unproven
 )
 _BACKWARD_BLOCK_4 = (
+    Config(TILE=1024, num_warps=1, registers=148),  # 128 B shared
+    Config(TILE=4096, num_warps=4, registers=150),  # 512 B shared
+    Config(TILE=4096, num_warps=8, registers=80),  # 32 B shared
+    Config(TILE=4096, num_warps=16, registers=49),  # 64 B shared
+    Config(TILE=8192, num_warps=32, registers=47),  # 128 B shared
+    Config(TILE=512, num_warps=1, registers=255, spills=True),  # 128 B shared, 56 B spilled
+)
+_BACKWARD_BLOCK_5 = (
+    Config(TILE=1024, num_warps=1, registers=143),  # 0 B shared
+    Config(TILE=4096, num_warps=4, registers=158),  # 512 B shared
+    Config(TILE=4096, num_warps=8, registers=83),  # 32 B shared
+    Config(TILE=4096, num_warps=16, registers=51),  # 64 B shared
+    Config(TILE=8192, num_warps=32, registers=51),  # 128 B shared
+    Config(TILE=512, num_warps=1, registers=255, spills=True),  # 0 B shared, 2068 B spilled
+)
+_BACKWARD_BLOCK_6 = (
+    Config(TILE=512, num_warps=1, registers=96),  # 0 B shared
+    Config(TILE=512, num_warps=2, registers=60),  # 512 B shared
+    Config(TILE=512, num_warps=4, registers=178),  # 512 B shared
+    Config(TILE=1024, num_warps=2, registers=124),  # 512 B shared
+    Config(TILE=1024, num_warps=4, registers=56),  # 512 B shared
+    Config(TILE=4096, num_warps=16, registers=60),  # 64 B shared
+)
+_BACKWARD_BLOCK_7 = (
+    Config(TILE=512, num_warps=2, registers=116),  # 64 B shared
+    Config(TILE=512, num_warps=4, registers=72),  # 1024 B shared
+    Config(TILE=512, num_warps=8, registers=96),  # 64 B shared
+    Config(TILE=1024, num_warps=4, registers=117),  # 1024 B shared
+    Config(TILE=1024, num_warps=8, registers=70),  # 128 B shared
+    Config(TILE=1024, num_warps=16, registers=44),  # 128 B shared
+)
+_BACKWARD_BLOCK_8 = (
     Config(TILE=512, num_warps=1),  # at most 1024 B shared, unproven
     Config(TILE=1024, num_warps=1),  # at most 2048 B shared, unproven
     Config(TILE=4096, num_warps=2),  # at most 8192 B shared, unproven
@@ -163,7 +267,7 @@ _BACKWARD_BLOCK_4 = (
     Config(TILE=8192, num_warps=8),  # at most 16384 B shared, unproven
     Config(TILE=16384, num_warps=16),  # at most 32768 B shared, unproven
 )
-_BACKWARD_BLOCK_5 = (
+_BACKWARD_BLOCK_9 = (
     Config(TILE=512, num_warps=1),  # at most 1024 B shared, unproven
     Config(TILE=1024, num_warps=1),  # at most 2048 B shared, unproven
     Config(TILE=4096, num_warps=4),  # at most 8192 B shared, unproven
@@ -173,12 +277,16 @@ _BACKWARD_BLOCK_5 = (
 )
 #: Whole rows in registers, TILE elements to a program; by architecture class and element size in bytes.
 BACKWARD_BLOCK_CONFIGS = by_class(
-    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2), _BACKWARD_BLOCK_1),
-    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (4,), _BACKWARD_BLOCK_2),
+    (("sm_80", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2), _BACKWARD_BLOCK_1),
+    (("sm_80", "sm_100", "sm_89", "sm_86", "sm_120"), (4,), _BACKWARD_BLOCK_2),
     (("gfx90a", "gfx942", "gfx950"), (8,), _BACKWARD_BLOCK_2),
-    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _BACKWARD_BLOCK_3),
-    (("gfx90a", "gfx942", "gfx950"), (1, 2), _BACKWARD_BLOCK_4),
-    (("gfx90a", "gfx942", "gfx950"), (4,), _BACKWARD_BLOCK_5),
+    (("sm_80", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _BACKWARD_BLOCK_3),
+    (("sm_90",), (1,), _BACKWARD_BLOCK_4),
+    (("sm_90",), (2,), _BACKWARD_BLOCK_5),
+    (("sm_90",), (4,), _BACKWARD_BLOCK_6),
+    (("sm_90",), (8,), _BACKWARD_BLOCK_7),
+    (("gfx90a", "gfx942", "gfx950"), (1, 2), _BACKWARD_BLOCK_8),
+    (("gfx90a", "gfx942", "gfx950"), (4,), _BACKWARD_BLOCK_9),
 )
 
 _BACKWARD_LOOP_1 = (
@@ -206,6 +314,38 @@ _BACKWARD_LOOP_3 = (
     Config(TILE=4096, num_warps=32),  # at most 16384 B shared, unproven
 )
 _BACKWARD_LOOP_4 = (
+    Config(TILE=2048, num_warps=4, registers=83),  # 16 B shared
+    Config(TILE=2048, num_warps=8, registers=32),  # 32 B shared, 42 registers in split rows
+    Config(TILE=4096, num_warps=4, registers=158),  # 16 B shared, 170 registers in split rows
+    Config(TILE=8192, num_warps=8, registers=162),  # 32 B shared, 170 registers in split rows
+    Config(TILE=8192, num_warps=16, registers=62),  # 64 B shared, 83 registers in split rows
+    Config(TILE=16384, num_warps=32, registers=64, spills=True),  # 128 B shared, 48 B spilled
+)
+_BACKWARD_LOOP_5 = (
+    Config(TILE=2048, num_warps=4, registers=96),  # 16 B shared
+    Config(TILE=2048, num_warps=8, registers=62),  # 32 B shared
+    Config(TILE=4096, num_warps=4, registers=153),  # 16 B shared
+    Config(TILE=8192, num_warps=8, registers=159),  # 32 B shared
+    Config(TILE=8192, num_warps=16, registers=82),  # 64 B shared
+    Config(TILE=16384, num_warps=32, registers=64, spills=True),  # 128 B shared, 100 B spilled
+)
+_BACKWARD_LOOP_6 = (
+    Config(TILE=2048, num_warps=4, registers=84),  # 16 B shared
+    Config(TILE=2048, num_warps=8, registers=56),  # 32 B shared, 62 registers in split rows
+    Config(TILE=2048, num_warps=16, registers=54),  # 64 B shared
+    Config(TILE=4096, num_warps=16, registers=64),  # 64 B shared
+    Config(TILE=4096, num_warps=32, registers=54),  # 128 B shared
+    Config(TILE=8192, num_warps=32, registers=50),  # 128 B shared, 64 registers in split rows
+)
+_BACKWARD_LOOP_7 = (
+    Config(TILE=2048, num_warps=4, registers=142),  # 32 B shared, 152 registers in split rows
+    Config(TILE=2048, num_warps=8, registers=100),  # 64 B shared
+    Config(TILE=2048, num_warps=16, registers=64),  # 128 B shared
+    Config(TILE=2048, num_warps=32, registers=52),  # 256 B shared
+    Config(TILE=4096, num_warps=8, registers=140),  # 64 B shared, 146 registers in split rows
+    Config(TILE=4096, num_warps=32, registers=48),  # 256 B shared
+)
+_BACKWARD_LOOP_8 = (
     Config(TILE=2048, num_warps=4),  # at most 1024 B shared, unproven
     Config(TILE=4096, num_warps=4),  # at most 2048 B shared, unproven
     Config(TILE=8192, num_warps=16),  # at most 4096 B shared, unproven
@@ -213,7 +353,7 @@ _BACKWARD_LOOP_4 = (
     Config(TILE=16384, num_warps=16),  # at most 8192 B shared, unproven
     Config(TILE=32768, num_warps=16),  # at most 16384 B shared, unproven
 )
-_BACKWARD_LOOP_5 = (
+_BACKWARD_LOOP_9 = (
     Config(TILE=2048, num_warps=4),  # at most 2048 B shared, unproven
     Config(TILE=2048, num_warps=8),  # at most 2048 B shared, unproven
     Config(TILE=4096, num_warps=4),  # at most 4096 B shared, unproven
@@ -221,7 +361,7 @@ _BACKWARD_LOOP_5 = (
     Config(TILE=8192, num_warps=16),  # at most 8192 B shared, unproven
     Config(TILE=16384, num_warps=16),  # at most 16384 B shared, unproven
 )
-_BACKWARD_LOOP_6 = (
+_BACKWARD_LOOP_10 = (
     Config(TILE=2048, num_warps=4),  # at most 8192 B shared, unproven
     Config(TILE=2048, num_warps=8),  # at most 8192 B shared, unproven
     Config(TILE=2048, num_warps=16),  # at most 8192 B shared, unproven
@@ -231,12 +371,16 @@ _BACKWARD_LOOP_6 = (
 )
 #: Sweeps over one row, TILE elements at a time; by architecture class and element size in bytes.
 BACKWARD_LOOP_CONFIGS = by_class(
-    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2), _BACKWARD_LOOP_1),
-    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (4,), _BACKWARD_LOOP_2),
-    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _BACKWARD_LOOP_3),
-    (("gfx90a", "gfx942", "gfx950"), (1, 2), _BACKWARD_LOOP_4),
-    (("gfx90a", "gfx942", "gfx950"), (4,), _BACKWARD_LOOP_5),
-    (("gfx90a", "gfx942", "gfx950"), (8,), _BACKWARD_LOOP_6),
+    (("sm_80", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2), _BACKWARD_LOOP_1),
+    (("sm_80", "sm_100", "sm_89", "sm_86", "sm_120"), (4,), _BACKWARD_LOOP_2),
+    (("sm_80", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _BACKWARD_LOOP_3),
+    (("sm_90",), (1,), _BACKWARD_LOOP_4),
+    (("sm_90",), (2,), _BACKWARD_LOOP_5),
+    (("sm_90",), (4,), _BACKWARD_LOOP_6),
+    (("sm_90",), (8,), _BACKWARD_LOOP_7),
+    (("gfx90a", "gfx942", "gfx950"), (1, 2), _BACKWARD_LOOP_8),
+    (("gfx90a", "gfx942", "gfx950"), (4,), _BACKWARD_LOOP_9),
+    (("gfx90a", "gfx942", "gfx950"), (8,), _BACKWARD_LOOP_10),
 )
 
 _BACKWARD_SUMS_1 = (
@@ -264,6 +408,52 @@ _BACKWARD_SUMS_3 = (
     Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 8320 B shared, unproven
 )
 _BACKWARD_SUMS_4 = (
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1, registers=232),  # 8192 B shared
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2, registers=215),  # 16408 B shared
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3, registers=219),  # 32912 B shared
+    Config(
+        TILE=2048, PROGRAMS=2, num_warps=8, num_stages=3, registers=97
+    ),  # 32816 B shared, 98 registers in split rows
+    Config(TILE=4096, PROGRAMS=2, num_warps=16, num_stages=2, registers=98),  # 32840 B shared
+    Config(
+        TILE=8192, PROGRAMS=1, num_warps=32, num_stages=2, registers=64, spills=True
+    ),  # 65672 B shared, 20 B spilled
+)
+_BACKWARD_SUMS_5 = (
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1, registers=168),  # 4096 B shared
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2, registers=194),  # 32792 B shared
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3, registers=206),  # 65680 B shared
+    Config(TILE=2048, PROGRAMS=2, num_warps=8, num_stages=3, registers=102),  # 65584 B shared
+    Config(TILE=4096, PROGRAMS=2, num_warps=16, num_stages=2, registers=107),  # 65608 B shared
+    Config(
+        TILE=8192, PROGRAMS=1, num_warps=32, num_stages=2, registers=64, spills=True
+    ),  # 131208 B shared, 48 B spilled
+)
+_BACKWARD_SUMS_6 = (
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1, registers=182),  # 2048 B shared
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2, registers=241),  # 65572 B shared
+    Config(TILE=2048, PROGRAMS=1, num_warps=16, num_stages=3, registers=84),  # 131160 B shared
+    Config(TILE=2048, PROGRAMS=2, num_warps=8, num_stages=2, registers=100),  # 65588 B shared
+    Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=2, registers=128),  # 131156 B shared
+    Config(
+        TILE=8192, PROGRAMS=1, num_warps=16, num_stages=1, registers=128, spills=True
+    ),  # 8192 B shared, 52 B spilled
+)
+_BACKWARD_SUMS_7 = (
+    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=1, registers=174),  # 4096 B shared
+    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=2, registers=212),  # 131160 B shared
+    Config(TILE=2048, PROGRAMS=1, num_warps=16, num_stages=2, registers=128),  # 131224 B shared
+    Config(
+        TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1, registers=255, spills=True
+    ),  # 4096 B shared, 692 B spilled
+    Config(
+        TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2, registers=255, spills=True
+    ),  # 131128 B shared, 844 B spilled
+    Config(
+        TILE=4096, PROGRAMS=1, num_warps=16, num_stages=1, registers=128, spills=True
+    ),  # 8192 B shared, 292 B spilled
+)
+_BACKWARD_SUMS_8 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 4112 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 33296 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 66592 B shared, unproven
@@ -271,7 +461,7 @@ _BACKWARD_SUMS_4 = (
     Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=2),  # at most 66112 B shared, unproven
     Config(TILE=8192, PROGRAMS=1, num_warps=32, num_stages=1),  # at most 32896 B shared, unproven
 )
-_BACKWARD_SUMS_5 = (
+_BACKWARD_SUMS_9 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 4128 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 131616 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 8256 B shared, unproven
@@ -279,7 +469,7 @@ _BACKWARD_SUMS_5 = (
     Config(TILE=4096, PROGRAMS=2, num_warps=4, num_stages=1),  # at most 4128 B shared, unproven
     Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 16512 B shared, unproven
 )
-_BACKWARD_SUMS_6 = (
+_BACKWARD_SUMS_10 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 2080 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 4160 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 8320 B shared, unproven
@@ -287,7 +477,7 @@ _BACKWARD_SUMS_6 = (
     Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=1),  # at most 2080 B shared, unproven
     Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 8320 B shared, unproven
 )
-_BACKWARD_SUMS_7 = (
+_BACKWARD_SUMS_11 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 4112 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 33296 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 66576 B shared, unproven
@@ -295,7 +485,7 @@ _BACKWARD_SUMS_7 = (
     Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=2),  # at most 66112 B shared, unproven
     Config(TILE=8192, PROGRAMS=1, num_warps=32, num_stages=1),  # at most 32896 B shared, unproven
 )
-_BACKWARD_SUMS_8 = (
+_BACKWARD_SUMS_12 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 2064 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 66064 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 4128 B shared, unproven
@@ -303,7 +493,7 @@ _BACKWARD_SUMS_8 = (
     Config(TILE=4096, PROGRAMS=2, num_warps=8, num_stages=1),  # at most 4128 B shared, unproven
     Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 8256 B shared, unproven
 )
-_BACKWARD_SUMS_9 = (
+_BACKWARD_SUMS_13 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 4112 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 33296 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 66576 B shared, unproven
@@ -311,7 +501,7 @@ _BACKWARD_SUMS_9 = (
     Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=2),  # at most 66112 B shared, unproven
     Config(TILE=8192, PROGRAMS=1, num_warps=32, num_stages=1),  # at most 32896 B shared, unproven
 )
-_BACKWARD_SUMS_10 = (
+_BACKWARD_SUMS_14 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 2064 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 66064 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=16, num_stages=2),  # at most 66112 B shared, unproven
@@ -319,7 +509,7 @@ _BACKWARD_SUMS_10 = (
     Config(TILE=4096, PROGRAMS=2, num_warps=8, num_stages=1),  # at most 4128 B shared, unproven
     Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 8256 B shared, unproven
 )
-_BACKWARD_SUMS_11 = (
+_BACKWARD_SUMS_15 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 8208 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 16912 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 33808 B shared, unproven
@@ -327,7 +517,7 @@ _BACKWARD_SUMS_11 = (
     Config(TILE=8192, PROGRAMS=2, num_warps=4, num_stages=1),  # at most 16400 B shared, unproven
     Config(TILE=16384, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 32800 B shared, unproven
 )
-_BACKWARD_SUMS_12 = (
+_BACKWARD_SUMS_16 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 8208 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 66064 B shared, unproven
     Config(TILE=2048, PROGRAMS=4, num_warps=4, num_stages=1),  # at most 8208 B shared, unproven
@@ -335,7 +525,7 @@ _BACKWARD_SUMS_12 = (
     Config(TILE=8192, PROGRAMS=2, num_warps=8, num_stages=1),  # at most 16416 B shared, unproven
     Config(TILE=16384, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 32832 B shared, unproven
 )
-_BACKWARD_SUMS_13 = (
+_BACKWARD_SUMS_17 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 4112 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 8224 B shared, unproven
     Config(TILE=2048, PROGRAMS=4, num_warps=8, num_stages=1),  # at most 8224 B shared, unproven
@@ -343,7 +533,7 @@ _BACKWARD_SUMS_13 = (
     Config(TILE=8192, PROGRAMS=2, num_warps=8, num_stages=1),  # at most 8224 B shared, unproven
     Config(TILE=16384, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 16448 B shared, unproven
 )
-_BACKWARD_SUMS_14 = (
+_BACKWARD_SUMS_18 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 4128 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 8256 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 16512 B shared, unproven
@@ -351,7 +541,7 @@ _BACKWARD_SUMS_14 = (
     Config(TILE=4096, PROGRAMS=2, num_warps=8, num_stages=1),  # at most 8256 B shared, unproven
     Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 16512 B shared, unproven
 )
-_BACKWARD_SUMS_15 = (
+_BACKWARD_SUMS_19 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 8208 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 16912 B shared, unproven
     Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=2),  # at most 16912 B shared, unproven
@@ -359,7 +549,7 @@ _BACKWARD_SUMS_15 = (
     Config(TILE=8192, PROGRAMS=2, num_warps=4, num_stages=1),  # at most 16400 B shared, unproven
     Config(TILE=16384, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 32800 B shared, unproven
 )
-_BACKWARD_SUMS_16 = (
+_BACKWARD_SUMS_20 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 8208 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 33296 B shared, unproven
     Config(TILE=2048, PROGRAMS=4, num_warps=4, num_stages=1),  # at most 8208 B shared, unproven
@@ -367,7 +557,7 @@ _BACKWARD_SUMS_16 = (
     Config(TILE=8192, PROGRAMS=2, num_warps=8, num_stages=1),  # at most 16416 B shared, unproven
     Config(TILE=16384, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 32832 B shared, unproven
 )
-_BACKWARD_SUMS_17 = (
+_BACKWARD_SUMS_21 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 4112 B shared, unproven
     Config(TILE=2048, PROGRAMS=2, num_warps=8, num_stages=1),  # at most 8224 B shared, unproven
     Config(TILE=2048, PROGRAMS=4, num_warps=8, num_stages=1),  # at most 8224 B shared, unproven
@@ -375,7 +565,7 @@ _BACKWARD_SUMS_17 = (
     Config(TILE=8192, PROGRAMS=2, num_warps=8, num_stages=1),  # at most 8224 B shared, unproven
     Config(TILE=16384, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 16448 B shared, unproven
 )
-_BACKWARD_SUMS_18 = (
+_BACKWARD_SUMS_22 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 4128 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 8256 B shared, unproven
     Config(TILE=2048, PROGRAMS=2, num_warps=8, num_stages=1),  # at most 8256 B shared, unproven
@@ -383,7 +573,7 @@ _BACKWARD_SUMS_18 = (
     Config(TILE=4096, PROGRAMS=2, num_warps=8, num_stages=1),  # at most 8256 B shared, unproven
     Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 16512 B shared, unproven
 )
-_BACKWARD_SUMS_19 = (
+_BACKWARD_SUMS_23 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 8208 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 16912 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 33808 B shared, unproven
@@ -391,7 +581,7 @@ _BACKWARD_SUMS_19 = (
     Config(TILE=8192, PROGRAMS=2, num_warps=16, num_stages=2),  # at most 66112 B shared, unproven
     Config(TILE=16384, PROGRAMS=1, num_warps=16, num_stages=2),  # at most 131648 B shared, unproven
 )
-_BACKWARD_SUMS_20 = (
+_BACKWARD_SUMS_24 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 8208 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 33296 B shared, unproven
     Config(TILE=4096, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 132128 B shared, unproven
@@ -401,29 +591,33 @@ _BACKWARD_SUMS_20 = (
 )
 #: Whole rows in registers, TILE elements at a time, in PROGRAMS programs an SM; by architecture class and element size in bytes.
 BACKWARD_SUMS_CONFIGS = by_class(
-    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (1,), _BACKWARD_SUMS_1),
-    (("sm_80", "sm_90", "sm_100"), (2,), _BACKWARD_SUMS_1),
-    (("sm_80", "sm_90", "sm_100"), (4,), _BACKWARD_SUMS_2),
-    (("sm_80", "sm_90", "sm_100"), (8,), _BACKWARD_SUMS_3),
-    (("sm_89",), (2,), _BACKWARD_SUMS_4),
-    (("sm_89",), (4,), _BACKWARD_SUMS_5),
-    (("gfx950",), (8,), _BACKWARD_SUMS_5),
-    (("sm_89", "sm_86", "sm_120"), (8,), _BACKWARD_SUMS_6),
-    (("sm_86",), (2,), _BACKWARD_SUMS_7),
-    (("sm_86",), (4,), _BACKWARD_SUMS_8),
-    (("sm_120",), (2,), _BACKWARD_SUMS_9),
-    (("sm_120",), (4,), _BACKWARD_SUMS_10),
-    (("gfx90a",), (1,), _BACKWARD_SUMS_11),
-    (("gfx90a",), (2,), _BACKWARD_SUMS_12),
-    (("gfx950",), (4,), _BACKWARD_SUMS_12),
-    (("gfx90a",), (4,), _BACKWARD_SUMS_13),
-    (("gfx90a",), (8,), _BACKWARD_SUMS_14),
-    (("gfx942",), (1,), _BACKWARD_SUMS_15),
-    (("gfx942",), (2,), _BACKWARD_SUMS_16),
-    (("gfx942",), (4,), _BACKWARD_SUMS_17),
-    (("gfx942",), (8,), _BACKWARD_SUMS_18),
-    (("gfx950",), (1,), _BACKWARD_SUMS_19),
-    (("gfx950",), (2,), _BACKWARD_SUMS_20),
+    (("sm_80", "sm_100", "sm_89", "sm_86", "sm_120"), (1,), _BACKWARD_SUMS_1),
+    (("sm_80", "sm_100"), (2,), _BACKWARD_SUMS_1),
+    (("sm_80", "sm_100"), (4,), _BACKWARD_SUMS_2),
+    (("sm_80", "sm_100"), (8,), _BACKWARD_SUMS_3),
+    (("sm_90",), (1,), _BACKWARD_SUMS_4),
+    (("sm_90",), (2,), _BACKWARD_SUMS_5),
+    (("sm_90",), (4,), _BACKWARD_SUMS_6),
+    (("sm_90",), (8,), _BACKWARD_SUMS_7),
+    (("sm_89",), (2,), _BACKWARD_SUMS_8),
+    (("sm_89",), (4,), _BACKWARD_SUMS_9),
+    (("gfx950",), (8,), _BACKWARD_SUMS_9),
+    (("sm_89", "sm_86", "sm_120"), (8,), _BACKWARD_SUMS_10),
+    (("sm_86",), (2,), _BACKWARD_SUMS_11),
+    (("sm_86",), (4,), _BACKWARD_SUMS_12),
+    (("sm_120",), (2,), _BACKWARD_SUMS_13),
+    (("sm_120",), (4,), _BACKWARD_SUMS_14),
+    (("gfx90a",), (1,), _BACKWARD_SUMS_15),
+    (("gfx90a",), (2,), _BACKWARD_SUMS_16),
+    (("gfx950",), (4,), _BACKWARD_SUMS_16),
+    (("gfx90a",), (4,), _BACKWARD_SUMS_17),
+    (("gfx90a",), (8,), _BACKWARD_SUMS_18),
+    (("gfx942",), (1,), _BACKWARD_SUMS_19),
+    (("gfx942",), (2,), _BACKWARD_SUMS_20),
+    (("gfx942",), (4,), _BACKWARD_SUMS_21),
+    (("gfx942",), (8,), _BACKWARD_SUMS_22),
+    (("gfx950",), (1,), _BACKWARD_SUMS_23),
+    (("gfx950",), (2,), _BACKWARD_SUMS_24),
 )
 
 _BACKWARD_COLUMNS_1 = (
@@ -451,6 +645,42 @@ _BACKWARD_COLUMNS_3 = (
     Config(TILE=2048, PROGRAMS=2, num_warps=8, num_stages=1),  # at most 8256 B shared, unproven
 )
 _BACKWARD_COLUMNS_4 = (
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1, registers=96),  # 1024 B shared
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2, registers=96),  # 12544 B shared
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3, registers=96),  # 25088 B shared
+    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=1, registers=62),  # 2048 B shared
+    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=2, registers=64),  # 12544 B shared
+    Config(TILE=2048, PROGRAMS=4, num_warps=8, num_stages=2, registers=64),  # 12544 B shared
+)
+_BACKWARD_COLUMNS_5 = (
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1, registers=98),  # 1024 B shared
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2, registers=122),  # 24832 B shared
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3, registers=119),  # 49664 B shared
+    Config(TILE=2048, PROGRAMS=2, num_warps=8, num_stages=3, registers=79),  # 49664 B shared
+    Config(TILE=2048, PROGRAMS=4, num_warps=8, num_stages=3, registers=79),  # 49664 B shared
+    Config(TILE=4096, PROGRAMS=2, num_warps=16, num_stages=3, registers=78),  # 99328 B shared
+)
+_BACKWARD_COLUMNS_6 = (
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1, registers=128),  # 1024 B shared
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2, registers=128),  # 49536 B shared
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3, registers=125),  # 99072 B shared
+    Config(TILE=2048, PROGRAMS=2, num_warps=8, num_stages=2, registers=71),  # 49536 B shared
+    Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=3, registers=86),  # 198144 B shared
+    Config(
+        TILE=2048, PROGRAMS=1, num_warps=8, num_stages=3, registers=80, spills=True
+    ),  # 99072 B shared, 4 B spilled
+)
+_BACKWARD_COLUMNS_7 = (
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1, registers=178),  # 2048 B shared
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2, registers=255),  # 98816 B shared
+    Config(
+        TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3, registers=128
+    ),  # 197632 B shared, 168 registers in split rows
+    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=1, registers=128),  # 4096 B shared
+    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=2, registers=124),  # 98816 B shared
+    Config(TILE=2048, PROGRAMS=1, num_warps=16, num_stages=3, registers=81),  # 197632 B shared
+)
+_BACKWARD_COLUMNS_8 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 4112 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 25104 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 50192 B shared, unproven
@@ -458,7 +688,7 @@ _BACKWARD_COLUMNS_4 = (
     Config(TILE=2048, PROGRAMS=4, num_warps=8, num_stages=3),  # at most 50208 B shared, unproven
     Config(TILE=4096, PROGRAMS=2, num_warps=16, num_stages=3),  # at most 99392 B shared, unproven
 )
-_BACKWARD_COLUMNS_5 = (
+_BACKWARD_COLUMNS_9 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 4112 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 49680 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 99344 B shared, unproven
@@ -466,7 +696,7 @@ _BACKWARD_COLUMNS_5 = (
     Config(TILE=2048, PROGRAMS=2, num_warps=8, num_stages=2),  # at most 49696 B shared, unproven
     Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 197696 B shared, unproven
 )
-_BACKWARD_COLUMNS_6 = (
+_BACKWARD_COLUMNS_10 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 2080 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 98848 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 197664 B shared, unproven
@@ -474,7 +704,7 @@ _BACKWARD_COLUMNS_6 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=2),  # at most 98880 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 197760 B shared, unproven
 )
-_BACKWARD_COLUMNS_7 = (
+_BACKWARD_COLUMNS_11 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 2064 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 49680 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 99344 B shared, unproven
@@ -482,7 +712,7 @@ _BACKWARD_COLUMNS_7 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 99392 B shared, unproven
     Config(TILE=2048, PROGRAMS=2, num_warps=16, num_stages=2),  # at most 49728 B shared, unproven
 )
-_BACKWARD_COLUMNS_8 = (
+_BACKWARD_COLUMNS_12 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 2080 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 98848 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 4160 B shared, unproven
@@ -490,7 +720,7 @@ _BACKWARD_COLUMNS_8 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 8320 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=16, num_stages=2),  # at most 98944 B shared, unproven
 )
-_BACKWARD_COLUMNS_9 = (
+_BACKWARD_COLUMNS_13 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 4112 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 25104 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 50192 B shared, unproven
@@ -498,7 +728,7 @@ _BACKWARD_COLUMNS_9 = (
     Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 99392 B shared, unproven
     Config(TILE=4096, PROGRAMS=2, num_warps=16, num_stages=2),  # at most 49728 B shared, unproven
 )
-_BACKWARD_COLUMNS_10 = (
+_BACKWARD_COLUMNS_14 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 4112 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 25104 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 50192 B shared, unproven
@@ -506,7 +736,7 @@ _BACKWARD_COLUMNS_10 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 50208 B shared, unproven
     Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 99392 B shared, unproven
 )
-_BACKWARD_COLUMNS_11 = (
+_BACKWARD_COLUMNS_15 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 8208 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 25104 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 50192 B shared, unproven
@@ -514,7 +744,7 @@ _BACKWARD_COLUMNS_11 = (
     Config(TILE=2048, PROGRAMS=4, num_warps=4, num_stages=2),  # at most 25104 B shared, unproven
     Config(TILE=4096, PROGRAMS=2, num_warps=8, num_stages=2),  # at most 49696 B shared, unproven
 )
-_BACKWARD_COLUMNS_12 = (
+_BACKWARD_COLUMNS_16 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 8208 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 49680 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 99344 B shared, unproven
@@ -522,7 +752,7 @@ _BACKWARD_COLUMNS_12 = (
     Config(TILE=2048, PROGRAMS=4, num_warps=4, num_stages=1),  # at most 8208 B shared, unproven
     Config(TILE=4096, PROGRAMS=4, num_warps=4, num_stages=1),  # at most 8208 B shared, unproven
 )
-_BACKWARD_COLUMNS_13 = (
+_BACKWARD_COLUMNS_17 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 4112 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 49680 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 8224 B shared, unproven
@@ -530,7 +760,7 @@ _BACKWARD_COLUMNS_13 = (
     Config(TILE=2048, PROGRAMS=4, num_warps=8, num_stages=1),  # at most 8224 B shared, unproven
     Config(TILE=4096, PROGRAMS=4, num_warps=4, num_stages=1),  # at most 4112 B shared, unproven
 )
-_BACKWARD_COLUMNS_14 = (
+_BACKWARD_COLUMNS_18 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 4128 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 8256 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 16512 B shared, unproven
@@ -538,7 +768,7 @@ _BACKWARD_COLUMNS_14 = (
     Config(TILE=2048, PROGRAMS=4, num_warps=4, num_stages=1),  # at most 4128 B shared, unproven
     Config(TILE=4096, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 8256 B shared, unproven
 )
-_BACKWARD_COLUMNS_15 = (
+_BACKWARD_COLUMNS_19 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 8208 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 25104 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 50192 B shared, unproven
@@ -546,7 +776,7 @@ _BACKWARD_COLUMNS_15 = (
     Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=2),  # at most 25104 B shared, unproven
     Config(TILE=4096, PROGRAMS=4, num_warps=4, num_stages=1),  # at most 8208 B shared, unproven
 )
-_BACKWARD_COLUMNS_16 = (
+_BACKWARD_COLUMNS_20 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 4112 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 49680 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=2),  # at most 49696 B shared, unproven
@@ -554,7 +784,7 @@ _BACKWARD_COLUMNS_16 = (
     Config(TILE=2048, PROGRAMS=4, num_warps=8, num_stages=1),  # at most 8224 B shared, unproven
     Config(TILE=4096, PROGRAMS=4, num_warps=4, num_stages=1),  # at most 4112 B shared, unproven
 )
-_BACKWARD_COLUMNS_17 = (
+_BACKWARD_COLUMNS_21 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 4128 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 8256 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 16512 B shared, unproven
@@ -564,28 +794,32 @@ _BACKWARD_COLUMNS_17 = (
 )
 #: Tiles of TILE elements over rows and columns, in PROGRAMS programs an SM; by architecture class and element size in bytes.
 BACKWARD_COLUMNS_CONFIGS = by_class(
-    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (1,), _BACKWARD_COLUMNS_1),
+    (("sm_80", "sm_100", "sm_89", "sm_86", "sm_120"), (1,), _BACKWARD_COLUMNS_1),
     (("sm_80",), (2,), _BACKWARD_COLUMNS_1),
     (("sm_80",), (4,), _BACKWARD_COLUMNS_2),
     (("sm_80", "gfx950"), (8,), _BACKWARD_COLUMNS_3),
-    (("sm_90", "sm_100"), (2,), _BACKWARD_COLUMNS_4),
-    (("sm_89",), (2,), _BACKWARD_COLUMNS_5),
-    (("sm_90", "sm_100"), (4,), _BACKWARD_COLUMNS_5),
-    (("sm_120",), (4,), _BACKWARD_COLUMNS_6),
-    (("sm_90", "sm_100"), (8,), _BACKWARD_COLUMNS_6),
-    (("sm_89", "sm_86"), (4,), _BACKWARD_COLUMNS_7),
-    (("sm_89", "sm_86", "sm_120"), (8,), _BACKWARD_COLUMNS_8),
-    (("sm_86",), (2,), _BACKWARD_COLUMNS_9),
-    (("sm_120",), (2,), _BACKWARD_COLUMNS_10),
-    (("gfx90a", "gfx942", "gfx950"), (1,), _BACKWARD_COLUMNS_11),
-    (("gfx950",), (2,), _BACKWARD_COLUMNS_11),
-    (("gfx90a",), (2,), _BACKWARD_COLUMNS_12),
-    (("gfx950",), (4,), _BACKWARD_COLUMNS_12),
-    (("gfx90a",), (4,), _BACKWARD_COLUMNS_13),
-    (("gfx90a",), (8,), _BACKWARD_COLUMNS_14),
-    (("gfx942",), (2,), _BACKWARD_COLUMNS_15),
-    (("gfx942",), (4,), _BACKWARD_COLUMNS_16),
-    (("gfx942",), (8,), _BACKWARD_COLUMNS_17),
+    (("sm_90",), (1,), _BACKWARD_COLUMNS_4),
+    (("sm_90",), (2,), _BACKWARD_COLUMNS_5),
+    (("sm_90",), (4,), _BACKWARD_COLUMNS_6),
+    (("sm_90",), (8,), _BACKWARD_COLUMNS_7),
+    (("sm_100",), (2,), _BACKWARD_COLUMNS_8),
+    (("sm_89",), (2,), _BACKWARD_COLUMNS_9),
+    (("sm_100",), (4,), _BACKWARD_COLUMNS_9),
+    (("sm_120",), (4,), _BACKWARD_COLUMNS_10),
+    (("sm_100",), (8,), _BACKWARD_COLUMNS_10),
+    (("sm_89", "sm_86"), (4,), _BACKWARD_COLUMNS_11),
+    (("sm_89", "sm_86", "sm_120"), (8,), _BACKWARD_COLUMNS_12),
+    (("sm_86",), (2,), _BACKWARD_COLUMNS_13),
+    (("sm_120",), (2,), _BACKWARD_COLUMNS_14),
+    (("gfx90a", "gfx942", "gfx950"), (1,), _BACKWARD_COLUMNS_15),
+    (("gfx950",), (2,), _BACKWARD_COLUMNS_15),
+    (("gfx90a",), (2,), _BACKWARD_COLUMNS_16),
+    (("gfx950",), (4,), _BACKWARD_COLUMNS_16),
+    (("gfx90a",), (4,), _BACKWARD_COLUMNS_17),
+    (("gfx90a",), (8,), _BACKWARD_COLUMNS_18),
+    (("gfx942",), (2,), _BACKWARD_COLUMNS_19),
+    (("gfx942",), (4,), _BACKWARD_COLUMNS_20),
+    (("gfx942",), (8,), _BACKWARD_COLUMNS_21),
 )
 
 

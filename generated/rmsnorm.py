@@ -71,6 +71,38 @@ _BLOCK_3 = (
     Config(TILE=8192, num_warps=16),  # at most 32768 B shared, unproven
 )
 _BLOCK_4 = (
+    Config(TILE=4096, num_warps=4, registers=56),  # 512 B shared
+    Config(TILE=4096, num_warps=8, registers=32),  # 128 B shared
+    Config(TILE=8192, num_warps=4, registers=90),  # 512 B shared
+    Config(TILE=8192, num_warps=8, registers=63),  # 256 B shared
+    Config(TILE=16384, num_warps=8, registers=80),  # 512 B shared
+    Config(TILE=32768, num_warps=32, registers=61),  # 1024 B shared
+)
+_BLOCK_5 = (
+    Config(TILE=4096, num_warps=4, registers=62),  # 512 B shared
+    Config(TILE=4096, num_warps=8, registers=38),  # 128 B shared
+    Config(TILE=8192, num_warps=4, registers=96),  # 512 B shared
+    Config(TILE=8192, num_warps=8, registers=60),  # 256 B shared
+    Config(TILE=16384, num_warps=8, registers=121),  # 512 B shared
+    Config(TILE=32768, num_warps=32, registers=61),  # 1024 B shared
+)
+_BLOCK_6 = (
+    Config(TILE=512, num_warps=1, registers=43),  # 16 B shared
+    Config(TILE=1024, num_warps=1, registers=64),  # 32 B shared
+    Config(TILE=4096, num_warps=2, registers=143),  # 512 B shared
+    Config(TILE=4096, num_warps=8, registers=47),  # 128 B shared
+    Config(TILE=8192, num_warps=4, registers=124),  # 512 B shared
+    Config(TILE=16384, num_warps=16, registers=62),  # 512 B shared
+)
+_BLOCK_7 = (
+    Config(TILE=512, num_warps=1, registers=90),  # 32 B shared
+    Config(TILE=1024, num_warps=1, registers=155),  # 64 B shared
+    Config(TILE=4096, num_warps=4, registers=168),  # 1024 B shared
+    Config(TILE=4096, num_warps=8, registers=102),  # 512 B shared
+    Config(TILE=8192, num_warps=16, registers=102),  # 1024 B shared
+    Config(TILE=512, num_warps=2, registers=56, spills=True),  # 64 B shared, 8 B spilled
+)
+_BLOCK_8 = (
     Config(TILE=4096, num_warps=1),  # at most 8192 B shared, unproven
     Config(TILE=4096, num_warps=4),  # at most 8192 B shared, unproven
     Config(TILE=4096, num_warps=8),  # at most 8192 B shared, unproven
@@ -80,11 +112,15 @@ _BLOCK_4 = (
 )
 #: Whole rows in registers, TILE elements to a program; by architecture class and element size in bytes.
 BLOCK_CONFIGS = by_class(
-    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2), _BLOCK_1),
-    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (4,), _BLOCK_2),
+    (("sm_80", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2), _BLOCK_1),
+    (("sm_80", "sm_100", "sm_89", "sm_86", "sm_120"), (4,), _BLOCK_2),
     (("gfx90a", "gfx942", "gfx950"), (8,), _BLOCK_2),
-    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _BLOCK_3),
-    (("gfx90a", "gfx942", "gfx950"), (1, 2, 4), _BLOCK_4),
+    (("sm_80", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _BLOCK_3),
+    (("sm_90",), (1,), _BLOCK_4),
+    (("sm_90",), (2,), _BLOCK_5),
+    (("sm_90",), (4,), _BLOCK_6),
+    (("sm_90",), (8,), _BLOCK_7),
+    (("gfx90a", "gfx942", "gfx950"), (1, 2, 4), _BLOCK_8),
 )
 
 _LOOP_1 = (
@@ -104,6 +140,38 @@ _LOOP_2 = (
     Config(TILE=16384, num_warps=32),  # at most 65536 B shared, unproven
 )
 _LOOP_3 = (
+    Config(TILE=2048, num_warps=4, registers=31),  # 16 B shared
+    Config(TILE=2048, num_warps=8, registers=27),  # 4096 B shared
+    Config(TILE=8192, num_warps=4, registers=47),  # 16 B shared
+    Config(TILE=8192, num_warps=16, registers=31),  # 64 B shared
+    Config(TILE=16384, num_warps=8, registers=46),  # 32 B shared
+    Config(TILE=32768, num_warps=32, registers=36),  # 128 B shared
+)
+_LOOP_4 = (
+    Config(TILE=2048, num_warps=4, registers=31),  # 16 B shared, 32 registers in split rows
+    Config(TILE=2048, num_warps=8, registers=28),  # 32 B shared
+    Config(TILE=8192, num_warps=4, registers=72),  # 16 B shared, 76 registers in split rows
+    Config(TILE=8192, num_warps=16, registers=31),  # 64 B shared, 32 registers in split rows
+    Config(TILE=16384, num_warps=8, registers=80),  # 32 B shared
+    Config(TILE=32768, num_warps=32, registers=44),  # 128 B shared
+)
+_LOOP_5 = (
+    Config(TILE=2048, num_warps=4, registers=36),  # 16 B shared
+    Config(TILE=2048, num_warps=8, registers=32),  # 32 B shared
+    Config(TILE=8192, num_warps=4, registers=96),  # 16 B shared
+    Config(TILE=8192, num_warps=16, registers=40),  # 64 B shared
+    Config(TILE=16384, num_warps=8, registers=100),  # 32 B shared
+    Config(TILE=32768, num_warps=32, registers=64),  # 128 B shared
+)
+_LOOP_6 = (
+    Config(TILE=2048, num_warps=4, registers=56),  # 32 B shared
+    Config(TILE=2048, num_warps=8, registers=40),  # 64 B shared
+    Config(TILE=2048, num_warps=16, registers=32),  # 128 B shared
+    Config(TILE=8192, num_warps=4, registers=166),  # 32 B shared, 168 registers in split rows
+    Config(TILE=8192, num_warps=16, registers=64),  # 128 B shared
+    Config(TILE=16384, num_warps=32, registers=64),  # 256 B shared
+)
+_LOOP_7 = (
     Config(TILE=2048, num_warps=4),  # at most 8192 B shared, unproven
     Config(TILE=8192, num_warps=4),  # at most 32768 B shared, unproven
     Config(TILE=8192, num_warps=8),  # at most 32768 B shared, unproven
@@ -111,7 +179,7 @@ _LOOP_3 = (
     Config(TILE=32768, num_warps=8),  # at most 131072 B shared, unproven
     Config(TILE=32768, num_warps=16),  # at most 131072 B shared, unproven
 )
-_LOOP_4 = (
+_LOOP_8 = (
     Config(TILE=2048, num_warps=4),  # at most 8192 B shared, unproven
     Config(TILE=2048, num_warps=8),  # at most 8192 B shared, unproven
     Config(TILE=2048, num_warps=16),  # at most 8192 B shared, unproven
@@ -119,7 +187,7 @@ _LOOP_4 = (
     Config(TILE=8192, num_warps=8),  # at most 32768 B shared, unproven
     Config(TILE=16384, num_warps=16),  # at most 65536 B shared, unproven
 )
-_LOOP_5 = (
+_LOOP_9 = (
     Config(TILE=2048, num_warps=4),  # at most 8192 B shared, unproven
     Config(TILE=2048, num_warps=8),  # at most 8192 B shared, unproven
     Config(TILE=4096, num_warps=4),  # at most 16384 B shared, unproven
@@ -129,12 +197,16 @@ _LOOP_5 = (
 )
 #: Sweeps over one row, TILE elements at a time; by architecture class and element size in bytes.
 LOOP_CONFIGS = by_class(
-    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2, 4), _LOOP_1),
-    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _LOOP_2),
-    (("gfx90a", "gfx942", "gfx950"), (1, 2, 4), _LOOP_3),
-    (("gfx950",), (8,), _LOOP_3),
-    (("gfx90a",), (8,), _LOOP_4),
-    (("gfx942",), (8,), _LOOP_5),
+    (("sm_80", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2, 4), _LOOP_1),
+    (("sm_80", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _LOOP_2),
+    (("sm_90",), (1,), _LOOP_3),
+    (("sm_90",), (2,), _LOOP_4),
+    (("sm_90",), (4,), _LOOP_5),
+    (("sm_90",), (8,), _LOOP_6),
+    (("gfx90a", "gfx942", "gfx950"), (1, 2, 4), _LOOP_7),
+    (("gfx950",), (8,), _LOOP_7),
+    (("gfx90a",), (8,), _LOOP_8),
+    (("gfx942",), (8,), _LOOP_9),
 )
 
 _BACKWARD_BLOCK_1 = (
@@ -162,6 +234,38 @@ _BACKWARD_BLOCK_3 = (
     Config(TILE=8192, num_warps=16),  # at most 32768 B shared, unproven
 )
 _BACKWARD_BLOCK_4 = (
+    Config(TILE=4096, num_warps=2, registers=143),  # 256 B shared
+    Config(TILE=4096, num_warps=8, registers=46),  # 32 B shared
+    Config(TILE=8192, num_warps=4, registers=143),  # 512 B shared
+    Config(TILE=16384, num_warps=8, registers=144),  # 32 B shared
+    Config(TILE=1024, num_warps=1, registers=255, spills=True),  # 128 B shared, 2528 B spilled
+    Config(TILE=32768, num_warps=16, registers=128, spills=True),  # 64 B shared, 44 B spilled
+)
+_BACKWARD_BLOCK_5 = (
+    Config(TILE=4096, num_warps=2, registers=143),  # 256 B shared
+    Config(TILE=4096, num_warps=8, registers=48),  # 32 B shared
+    Config(TILE=8192, num_warps=4, registers=146),  # 512 B shared
+    Config(TILE=16384, num_warps=8, registers=148),  # 32 B shared
+    Config(TILE=1024, num_warps=1, registers=255, spills=True),  # 0 B shared, 1560 B spilled
+    Config(TILE=32768, num_warps=16, registers=128, spills=True),  # 64 B shared, 48 B spilled
+)
+_BACKWARD_BLOCK_6 = (
+    Config(TILE=4096, num_warps=2, registers=168),  # 512 B shared
+    Config(TILE=4096, num_warps=4, registers=95),  # 512 B shared
+    Config(TILE=4096, num_warps=8, registers=54),  # 32 B shared
+    Config(TILE=8192, num_warps=4, registers=176),  # 512 B shared
+    Config(TILE=16384, num_warps=16, registers=94),  # 64 B shared
+    Config(TILE=1024, num_warps=1, registers=255, spills=True),  # 0 B shared, 5192 B spilled
+)
+_BACKWARD_BLOCK_7 = (
+    Config(TILE=512, num_warps=1, registers=102),  # 0 B shared
+    Config(TILE=1024, num_warps=1, registers=195),  # 0 B shared
+    Config(TILE=4096, num_warps=4, registers=254),  # 1024 B shared
+    Config(TILE=4096, num_warps=8, registers=141),  # 512 B shared
+    Config(TILE=512, num_warps=2, registers=255, spills=True),  # 64 B shared, 288 B spilled
+    Config(TILE=8192, num_warps=16, registers=128, spills=True),  # 1024 B shared, 24 B spilled
+)
+_BACKWARD_BLOCK_8 = (
     Config(TILE=4096, num_warps=1),  # at most 8192 B shared, unproven
     Config(TILE=4096, num_warps=4),  # at most 8192 B shared, unproven
     Config(TILE=4096, num_warps=8),  # at most 8192 B shared, unproven
@@ -171,12 +275,16 @@ _BACKWARD_BLOCK_4 = (
 )
 #: Whole rows in registers, TILE elements to a program; by architecture class and element size in bytes.
 BACKWARD_BLOCK_CONFIGS = by_class(
-    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2), _BACKWARD_BLOCK_1),
+    (("sm_80", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2), _BACKWARD_BLOCK_1),
     (("gfx90a", "gfx942", "gfx950"), (4,), _BACKWARD_BLOCK_1),
-    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (4,), _BACKWARD_BLOCK_2),
+    (("sm_80", "sm_100", "sm_89", "sm_86", "sm_120"), (4,), _BACKWARD_BLOCK_2),
     (("gfx90a", "gfx942", "gfx950"), (8,), _BACKWARD_BLOCK_2),
-    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _BACKWARD_BLOCK_3),
-    (("gfx90a", "gfx942", "gfx950"), (1, 2), _BACKWARD_BLOCK_4),
+    (("sm_80", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _BACKWARD_BLOCK_3),
+    (("sm_90",), (1,), _BACKWARD_BLOCK_4),
+    (("sm_90",), (2,), _BACKWARD_BLOCK_5),
+    (("sm_90",), (4,), _BACKWARD_BLOCK_6),
+    (("sm_90",), (8,), _BACKWARD_BLOCK_7),
+    (("gfx90a", "gfx942", "gfx950"), (1, 2), _BACKWARD_BLOCK_8),
 )
 
 _BACKWARD_LOOP_1 = (
@@ -204,6 +312,38 @@ _BACKWARD_LOOP_3 = (
     Config(TILE=8192, num_warps=32),  # at most 32768 B shared, unproven
 )
 _BACKWARD_LOOP_4 = (
+    Config(TILE=2048, num_warps=4, registers=32),  # 16 B shared
+    Config(TILE=2048, num_warps=8, registers=28),  # 32 B shared
+    Config(TILE=4096, num_warps=4, registers=32),  # 16 B shared, 38 registers in split rows
+    Config(TILE=8192, num_warps=16, registers=32),  # 64 B shared
+    Config(TILE=16384, num_warps=8, registers=46),  # 32 B shared
+    Config(TILE=32768, num_warps=32, registers=36),  # 128 B shared, 45 registers in split rows
+)
+_BACKWARD_LOOP_5 = (
+    Config(TILE=2048, num_warps=4, registers=32),  # 16 B shared, 36 registers in split rows
+    Config(TILE=2048, num_warps=8, registers=31),  # 32 B shared, 32 registers in split rows
+    Config(TILE=4096, num_warps=4, registers=56),  # 16 B shared
+    Config(TILE=8192, num_warps=16, registers=32),  # 64 B shared, 36 registers in split rows
+    Config(TILE=16384, num_warps=8, registers=108),  # 32 B shared, 128 registers in split rows
+    Config(TILE=32768, num_warps=32, registers=59),  # 128 B shared
+)
+_BACKWARD_LOOP_6 = (
+    Config(TILE=2048, num_warps=4, registers=38),  # 16 B shared, 44 registers in split rows
+    Config(TILE=2048, num_warps=8, registers=47),  # 32 B shared
+    Config(TILE=2048, num_warps=16, registers=39),  # 64 B shared
+    Config(TILE=8192, num_warps=8, registers=80),  # 32 B shared
+    Config(TILE=8192, num_warps=16, registers=50),  # 64 B shared
+    Config(TILE=16384, num_warps=32, registers=38),  # 128 B shared, 44 registers in split rows
+)
+_BACKWARD_LOOP_7 = (
+    Config(TILE=2048, num_warps=4, registers=64),  # 32 B shared, 70 registers in split rows
+    Config(TILE=2048, num_warps=8, registers=32),  # 64 B shared, 48 registers in split rows
+    Config(TILE=2048, num_warps=16, registers=40),  # 128 B shared
+    Config(TILE=4096, num_warps=8, registers=78),  # 64 B shared
+    Config(TILE=4096, num_warps=16, registers=40),  # 128 B shared, 50 registers in split rows
+    Config(TILE=8192, num_warps=32, registers=44),  # 256 B shared
+)
+_BACKWARD_LOOP_8 = (
     Config(TILE=8192, num_warps=4),  # at most 2048 B shared, unproven
     Config(TILE=8192, num_warps=8),  # at most 2048 B shared, unproven
     Config(TILE=16384, num_warps=8),  # at most 4096 B shared, unproven
@@ -211,7 +351,7 @@ _BACKWARD_LOOP_4 = (
     Config(TILE=32768, num_warps=8),  # at most 8192 B shared, unproven
     Config(TILE=32768, num_warps=16),  # at most 8192 B shared, unproven
 )
-_BACKWARD_LOOP_5 = (
+_BACKWARD_LOOP_9 = (
     Config(TILE=2048, num_warps=4),  # at most 2048 B shared, unproven
     Config(TILE=8192, num_warps=4),  # at most 8192 B shared, unproven
     Config(TILE=8192, num_warps=16),  # at most 8192 B shared, unproven
@@ -219,7 +359,7 @@ _BACKWARD_LOOP_5 = (
     Config(TILE=32768, num_warps=8),  # at most 32768 B shared, unproven
     Config(TILE=32768, num_warps=16),  # at most 32768 B shared, unproven
 )
-_BACKWARD_LOOP_6 = (
+_BACKWARD_LOOP_10 = (
     Config(TILE=2048, num_warps=4),  # at most 8192 B shared, unproven
     Config(TILE=2048, num_warps=8),  # at most 8192 B shared, unproven
     Config(TILE=2048, num_warps=16),  # at most 8192 B shared, unproven
@@ -229,12 +369,16 @@ _BACKWARD_LOOP_6 = (
 )
 #: Sweeps over one row, TILE elements at a time; by architecture class and element size in bytes.
 BACKWARD_LOOP_CONFIGS = by_class(
-    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2), _BACKWARD_LOOP_1),
-    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (4,), _BACKWARD_LOOP_2),
-    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _BACKWARD_LOOP_3),
-    (("gfx90a", "gfx942", "gfx950"), (1,), _BACKWARD_LOOP_4),
-    (("gfx90a", "gfx942", "gfx950"), (2, 4), _BACKWARD_LOOP_5),
-    (("gfx90a", "gfx942", "gfx950"), (8,), _BACKWARD_LOOP_6),
+    (("sm_80", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2), _BACKWARD_LOOP_1),
+    (("sm_80", "sm_100", "sm_89", "sm_86", "sm_120"), (4,), _BACKWARD_LOOP_2),
+    (("sm_80", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _BACKWARD_LOOP_3),
+    (("sm_90",), (1,), _BACKWARD_LOOP_4),
+    (("sm_90",), (2,), _BACKWARD_LOOP_5),
+    (("sm_90",), (4,), _BACKWARD_LOOP_6),
+    (("sm_90",), (8,), _BACKWARD_LOOP_7),
+    (("gfx90a", "gfx942", "gfx950"), (1,), _BACKWARD_LOOP_8),
+    (("gfx90a", "gfx942", "gfx950"), (2, 4), _BACKWARD_LOOP_9),
+    (("gfx90a", "gfx942", "gfx950"), (8,), _BACKWARD_LOOP_10),
 )
 
 _BACKWARD_SUMS_1 = (
@@ -262,6 +406,46 @@ _BACKWARD_SUMS_3 = (
     Config(TILE=4096, PROGRAMS=1, num_warps=32, num_stages=2),  # at most 99072 B shared, unproven
 )
 _BACKWARD_SUMS_4 = (
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1, registers=160),  # 2048 B shared
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2, registers=128),  # 6160 B shared
+    Config(TILE=4096, PROGRAMS=2, num_warps=8, num_stages=3, registers=80),  # 24608 B shared
+    Config(TILE=4096, PROGRAMS=4, num_warps=8, num_stages=2, registers=80),  # 12320 B shared
+    Config(TILE=8192, PROGRAMS=2, num_warps=8, num_stages=2, registers=128),  # 24608 B shared
+    Config(
+        TILE=16384, PROGRAMS=1, num_warps=32, num_stages=2, registers=64, spills=True
+    ),  # 49280 B shared, 8 B spilled
+)
+_BACKWARD_SUMS_5 = (
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1, registers=121),  # 4096 B shared
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2, registers=128),  # 12320 B shared
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3, registers=127),  # 24592 B shared
+    Config(
+        TILE=4096, PROGRAMS=2, num_warps=16, num_stages=3, registers=52
+    ),  # 49216 B shared, 58 registers in split rows
+    Config(TILE=8192, PROGRAMS=2, num_warps=16, num_stages=3, registers=83),  # 98368 B shared
+    Config(TILE=16384, PROGRAMS=1, num_warps=32, num_stages=3, registers=64),  # 196736 B shared
+)
+_BACKWARD_SUMS_6 = (
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1, registers=128),  # 2048 B shared
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2, registers=96),  # 24596 B shared
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3, registers=72),  # 49176 B shared
+    Config(
+        TILE=2048, PROGRAMS=1, num_warps=8, num_stages=1, registers=48
+    ),  # 4096 B shared, 60 registers in split rows
+    Config(
+        TILE=2048, PROGRAMS=2, num_warps=16, num_stages=3, registers=40
+    ),  # 49224 B shared, 58 registers in split rows
+    Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=3, registers=82),  # 196680 B shared
+)
+_BACKWARD_SUMS_7 = (
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1, registers=254),  # 4096 B shared
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2, registers=238),  # 49192 B shared
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3, registers=248),  # 98352 B shared
+    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=1, registers=126),  # 4096 B shared
+    Config(TILE=2048, PROGRAMS=2, num_warps=16, num_stages=3, registers=98),  # 98448 B shared
+    Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=3, registers=128),  # 196752 B shared
+)
+_BACKWARD_SUMS_8 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 4112 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 12816 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 25616 B shared, unproven
@@ -269,7 +453,7 @@ _BACKWARD_SUMS_4 = (
     Config(TILE=8192, PROGRAMS=2, num_warps=16, num_stages=3),  # at most 99392 B shared, unproven
     Config(TILE=16384, PROGRAMS=1, num_warps=32, num_stages=3),  # at most 197760 B shared, unproven
 )
-_BACKWARD_SUMS_5 = (
+_BACKWARD_SUMS_9 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 2064 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 25104 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 50192 B shared, unproven
@@ -277,7 +461,7 @@ _BACKWARD_SUMS_5 = (
     Config(TILE=2048, PROGRAMS=2, num_warps=16, num_stages=3),  # at most 50240 B shared, unproven
     Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 197696 B shared, unproven
 )
-_BACKWARD_SUMS_6 = (
+_BACKWARD_SUMS_10 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 2080 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 49696 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 99360 B shared, unproven
@@ -285,7 +469,7 @@ _BACKWARD_SUMS_6 = (
     Config(TILE=2048, PROGRAMS=2, num_warps=16, num_stages=3),  # at most 99456 B shared, unproven
     Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 197760 B shared, unproven
 )
-_BACKWARD_SUMS_7 = (
+_BACKWARD_SUMS_11 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 4112 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 12816 B shared, unproven
     Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=3),  # at most 25616 B shared, unproven
@@ -293,7 +477,7 @@ _BACKWARD_SUMS_7 = (
     Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 99392 B shared, unproven
     Config(TILE=16384, PROGRAMS=1, num_warps=32, num_stages=2),  # at most 98944 B shared, unproven
 )
-_BACKWARD_SUMS_8 = (
+_BACKWARD_SUMS_12 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 2064 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 25104 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 50208 B shared, unproven
@@ -301,7 +485,7 @@ _BACKWARD_SUMS_8 = (
     Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 99392 B shared, unproven
     Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=2),  # at most 98880 B shared, unproven
 )
-_BACKWARD_SUMS_9 = (
+_BACKWARD_SUMS_13 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 2080 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 49696 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 99360 B shared, unproven
@@ -309,7 +493,7 @@ _BACKWARD_SUMS_9 = (
     Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=2),  # at most 49696 B shared, unproven
     Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=2),  # at most 98944 B shared, unproven
 )
-_BACKWARD_SUMS_10 = (
+_BACKWARD_SUMS_14 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 4112 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 12816 B shared, unproven
     Config(TILE=2048, PROGRAMS=2, num_warps=8, num_stages=3),  # at most 25632 B shared, unproven
@@ -317,7 +501,7 @@ _BACKWARD_SUMS_10 = (
     Config(TILE=8192, PROGRAMS=2, num_warps=8, num_stages=2),  # at most 49696 B shared, unproven
     Config(TILE=16384, PROGRAMS=1, num_warps=32, num_stages=2),  # at most 98944 B shared, unproven
 )
-_BACKWARD_SUMS_11 = (
+_BACKWARD_SUMS_15 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 2064 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 25104 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 50192 B shared, unproven
@@ -325,7 +509,7 @@ _BACKWARD_SUMS_11 = (
     Config(TILE=4096, PROGRAMS=2, num_warps=8, num_stages=2),  # at most 49696 B shared, unproven
     Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=2),  # at most 98880 B shared, unproven
 )
-_BACKWARD_SUMS_12 = (
+_BACKWARD_SUMS_16 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 2080 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 49696 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 99360 B shared, unproven
@@ -333,7 +517,7 @@ _BACKWARD_SUMS_12 = (
     Config(TILE=2048, PROGRAMS=2, num_warps=8, num_stages=2),  # at most 49728 B shared, unproven
     Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=2),  # at most 98944 B shared, unproven
 )
-_BACKWARD_SUMS_13 = (
+_BACKWARD_SUMS_17 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 4112 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 25632 B shared, unproven
     Config(TILE=2048, PROGRAMS=2, num_warps=8, num_stages=3),  # at most 25632 B shared, unproven
@@ -341,7 +525,7 @@ _BACKWARD_SUMS_13 = (
     Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 99392 B shared, unproven
     Config(TILE=16384, PROGRAMS=1, num_warps=32, num_stages=2),  # at most 98944 B shared, unproven
 )
-_BACKWARD_SUMS_14 = (
+_BACKWARD_SUMS_18 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 2064 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 25104 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 50192 B shared, unproven
@@ -349,7 +533,7 @@ _BACKWARD_SUMS_14 = (
     Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 99392 B shared, unproven
     Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=2),  # at most 98880 B shared, unproven
 )
-_BACKWARD_SUMS_15 = (
+_BACKWARD_SUMS_19 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 2080 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 49696 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 99360 B shared, unproven
@@ -357,7 +541,7 @@ _BACKWARD_SUMS_15 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 99392 B shared, unproven
     Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=2),  # at most 98944 B shared, unproven
 )
-_BACKWARD_SUMS_16 = (
+_BACKWARD_SUMS_20 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 8208 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 8208 B shared, unproven
     Config(TILE=2048, PROGRAMS=4, num_warps=4, num_stages=3),  # at most 13328 B shared, unproven
@@ -365,7 +549,7 @@ _BACKWARD_SUMS_16 = (
     Config(TILE=8192, PROGRAMS=2, num_warps=4, num_stages=2),  # at most 25104 B shared, unproven
     Config(TILE=16384, PROGRAMS=2, num_warps=4, num_stages=1),  # at most 16400 B shared, unproven
 )
-_BACKWARD_SUMS_17 = (
+_BACKWARD_SUMS_21 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 8208 B shared, unproven
     Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=3),  # at most 25616 B shared, unproven
     Config(TILE=2048, PROGRAMS=4, num_warps=4, num_stages=2),  # at most 12816 B shared, unproven
@@ -373,7 +557,7 @@ _BACKWARD_SUMS_17 = (
     Config(TILE=8192, PROGRAMS=4, num_warps=4, num_stages=1),  # at most 16400 B shared, unproven
     Config(TILE=16384, PROGRAMS=2, num_warps=8, num_stages=1),  # at most 32800 B shared, unproven
 )
-_BACKWARD_SUMS_18 = (
+_BACKWARD_SUMS_22 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 4112 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 25104 B shared, unproven
     Config(TILE=2048, PROGRAMS=2, num_warps=8, num_stages=2),  # at most 25120 B shared, unproven
@@ -381,7 +565,7 @@ _BACKWARD_SUMS_18 = (
     Config(TILE=8192, PROGRAMS=2, num_warps=8, num_stages=1),  # at most 8224 B shared, unproven
     Config(TILE=16384, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 16448 B shared, unproven
 )
-_BACKWARD_SUMS_19 = (
+_BACKWARD_SUMS_23 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 4128 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 49696 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 8256 B shared, unproven
@@ -389,7 +573,7 @@ _BACKWARD_SUMS_19 = (
     Config(TILE=4096, PROGRAMS=2, num_warps=8, num_stages=1),  # at most 8256 B shared, unproven
     Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 16512 B shared, unproven
 )
-_BACKWARD_SUMS_20 = (
+_BACKWARD_SUMS_24 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 8208 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 8208 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 13328 B shared, unproven
@@ -397,7 +581,7 @@ _BACKWARD_SUMS_20 = (
     Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 50240 B shared, unproven
     Config(TILE=16384, PROGRAMS=1, num_warps=8, num_stages=2),  # at most 49696 B shared, unproven
 )
-_BACKWARD_SUMS_21 = (
+_BACKWARD_SUMS_25 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 8208 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 12816 B shared, unproven
     Config(TILE=4096, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 50208 B shared, unproven
@@ -405,7 +589,7 @@ _BACKWARD_SUMS_21 = (
     Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=2),  # at most 49728 B shared, unproven
     Config(TILE=16384, PROGRAMS=2, num_warps=8, num_stages=1),  # at most 16416 B shared, unproven
 )
-_BACKWARD_SUMS_22 = (
+_BACKWARD_SUMS_26 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 4112 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 50208 B shared, unproven
     Config(TILE=2048, PROGRAMS=2, num_warps=8, num_stages=2),  # at most 25120 B shared, unproven
@@ -413,7 +597,7 @@ _BACKWARD_SUMS_22 = (
     Config(TILE=8192, PROGRAMS=2, num_warps=8, num_stages=1),  # at most 8224 B shared, unproven
     Config(TILE=16384, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 16448 B shared, unproven
 )
-_BACKWARD_SUMS_23 = (
+_BACKWARD_SUMS_27 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 4128 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=16, num_stages=2),  # at most 49792 B shared, unproven
     Config(TILE=2048, PROGRAMS=4, num_warps=8, num_stages=1),  # at most 8256 B shared, unproven
@@ -421,7 +605,7 @@ _BACKWARD_SUMS_23 = (
     Config(TILE=4096, PROGRAMS=2, num_warps=16, num_stages=1),  # at most 16512 B shared, unproven
     Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 16512 B shared, unproven
 )
-_BACKWARD_SUMS_24 = (
+_BACKWARD_SUMS_28 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 8208 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 12816 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 25616 B shared, unproven
@@ -429,7 +613,7 @@ _BACKWARD_SUMS_24 = (
     Config(TILE=8192, PROGRAMS=2, num_warps=16, num_stages=2),  # at most 49728 B shared, unproven
     Config(TILE=16384, PROGRAMS=1, num_warps=16, num_stages=2),  # at most 98880 B shared, unproven
 )
-_BACKWARD_SUMS_25 = (
+_BACKWARD_SUMS_29 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 4112 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 25104 B shared, unproven
     Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 99392 B shared, unproven
@@ -437,7 +621,7 @@ _BACKWARD_SUMS_25 = (
     Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=2),  # at most 98880 B shared, unproven
     Config(TILE=16384, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 16448 B shared, unproven
 )
-_BACKWARD_SUMS_26 = (
+_BACKWARD_SUMS_30 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 4128 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 49696 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 99360 B shared, unproven
@@ -447,34 +631,38 @@ _BACKWARD_SUMS_26 = (
 )
 #: Whole rows in registers, TILE elements at a time, in PROGRAMS programs an SM; by architecture class and element size in bytes.
 BACKWARD_SUMS_CONFIGS = by_class(
-    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (1,), _BACKWARD_SUMS_1),
+    (("sm_80", "sm_100", "sm_89", "sm_86", "sm_120"), (1,), _BACKWARD_SUMS_1),
     (("sm_80",), (2,), _BACKWARD_SUMS_1),
     (("sm_80",), (4,), _BACKWARD_SUMS_2),
     (("sm_80",), (8,), _BACKWARD_SUMS_3),
-    (("sm_90", "sm_100"), (2,), _BACKWARD_SUMS_4),
-    (("sm_90", "sm_100"), (4,), _BACKWARD_SUMS_5),
-    (("sm_90", "sm_100"), (8,), _BACKWARD_SUMS_6),
-    (("sm_89",), (2,), _BACKWARD_SUMS_7),
-    (("sm_89",), (4,), _BACKWARD_SUMS_8),
-    (("sm_89",), (8,), _BACKWARD_SUMS_9),
-    (("sm_86",), (2,), _BACKWARD_SUMS_10),
-    (("sm_86",), (4,), _BACKWARD_SUMS_11),
-    (("sm_86",), (8,), _BACKWARD_SUMS_12),
-    (("sm_120",), (2,), _BACKWARD_SUMS_13),
-    (("sm_120",), (4,), _BACKWARD_SUMS_14),
-    (("sm_120",), (8,), _BACKWARD_SUMS_15),
-    (("gfx90a",), (1,), _BACKWARD_SUMS_16),
-    (("gfx950",), (1,), _BACKWARD_SUMS_17),
-    (("gfx90a",), (2,), _BACKWARD_SUMS_17),
-    (("gfx90a",), (4,), _BACKWARD_SUMS_18),
-    (("gfx90a",), (8,), _BACKWARD_SUMS_19),
-    (("gfx942",), (1,), _BACKWARD_SUMS_20),
-    (("gfx942",), (2,), _BACKWARD_SUMS_21),
-    (("gfx942",), (4,), _BACKWARD_SUMS_22),
-    (("gfx942",), (8,), _BACKWARD_SUMS_23),
-    (("gfx950",), (2,), _BACKWARD_SUMS_24),
-    (("gfx950",), (4,), _BACKWARD_SUMS_25),
-    (("gfx950",), (8,), _BACKWARD_SUMS_26),
+    (("sm_90",), (1,), _BACKWARD_SUMS_4),
+    (("sm_90",), (2,), _BACKWARD_SUMS_5),
+    (("sm_90",), (4,), _BACKWARD_SUMS_6),
+    (("sm_90",), (8,), _BACKWARD_SUMS_7),
+    (("sm_100",), (2,), _BACKWARD_SUMS_8),
+    (("sm_100",), (4,), _BACKWARD_SUMS_9),
+    (("sm_100",), (8,), _BACKWARD_SUMS_10),
+    (("sm_89",), (2,), _BACKWARD_SUMS_11),
+    (("sm_89",), (4,), _BACKWARD_SUMS_12),
+    (("sm_89",), (8,), _BACKWARD_SUMS_13),
+    (("sm_86",), (2,), _BACKWARD_SUMS_14),
+    (("sm_86",), (4,), _BACKWARD_SUMS_15),
+    (("sm_86",), (8,), _BACKWARD_SUMS_16),
+    (("sm_120",), (2,), _BACKWARD_SUMS_17),
+    (("sm_120",), (4,), _BACKWARD_SUMS_18),
+    (("sm_120",), (8,), _BACKWARD_SUMS_19),
+    (("gfx90a",), (1,), _BACKWARD_SUMS_20),
+    (("gfx950",), (1,), _BACKWARD_SUMS_21),
+    (("gfx90a",), (2,), _BACKWARD_SUMS_21),
+    (("gfx90a",), (4,), _BACKWARD_SUMS_22),
+    (("gfx90a",), (8,), _BACKWARD_SUMS_23),
+    (("gfx942",), (1,), _BACKWARD_SUMS_24),
+    (("gfx942",), (2,), _BACKWARD_SUMS_25),
+    (("gfx942",), (4,), _BACKWARD_SUMS_26),
+    (("gfx942",), (8,), _BACKWARD_SUMS_27),
+    (("gfx950",), (2,), _BACKWARD_SUMS_28),
+    (("gfx950",), (4,), _BACKWARD_SUMS_29),
+    (("gfx950",), (8,), _BACKWARD_SUMS_30),
 )
 
 _BACKWARD_COLUMNS_1 = (
@@ -494,6 +682,58 @@ _BACKWARD_COLUMNS_2 = (
     Config(TILE=4096, PROGRAMS=2, num_warps=8, num_stages=2),  # at most 66112 B shared, unproven
 )
 _BACKWARD_COLUMNS_3 = (
+    Config(
+        TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1, registers=47
+    ),  # 1024 B shared, 56 registers in split rows
+    Config(
+        TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2, registers=52
+    ),  # 4096 B shared, 56 registers in split rows
+    Config(
+        TILE=2048, PROGRAMS=2, num_warps=8, num_stages=3, registers=32
+    ),  # 8192 B shared, 40 registers in split rows
+    Config(
+        TILE=2048, PROGRAMS=4, num_warps=8, num_stages=3, registers=32
+    ),  # 8192 B shared, 40 registers in split rows
+    Config(TILE=4096, PROGRAMS=2, num_warps=16, num_stages=3, registers=32),  # 16384 B shared
+    Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=3, registers=46),  # 32768 B shared
+)
+_BACKWARD_COLUMNS_4 = (
+    Config(
+        TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1, registers=48
+    ),  # 1024 B shared, 56 registers in split rows
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2, registers=56),  # 8192 B shared
+    Config(TILE=2048, PROGRAMS=2, num_warps=8, num_stages=3, registers=40),  # 16384 B shared
+    Config(TILE=2048, PROGRAMS=4, num_warps=8, num_stages=3, registers=40),  # 16384 B shared
+    Config(TILE=4096, PROGRAMS=2, num_warps=16, num_stages=3, registers=40),  # 32768 B shared
+    Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=3, registers=58),  # 65536 B shared
+)
+_BACKWARD_COLUMNS_5 = (
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1, registers=56),  # 1024 B shared
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2, registers=64),  # 16512 B shared
+    Config(TILE=2048, PROGRAMS=2, num_warps=8, num_stages=3, registers=48),  # 33024 B shared
+    Config(TILE=2048, PROGRAMS=4, num_warps=8, num_stages=3, registers=48),  # 33024 B shared
+    Config(TILE=4096, PROGRAMS=2, num_warps=16, num_stages=3, registers=60),  # 66048 B shared
+    Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=3, registers=60),  # 131584 B shared
+)
+_BACKWARD_COLUMNS_6 = (
+    Config(
+        TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1, registers=72
+    ),  # 2048 B shared, 96 registers in split rows
+    Config(
+        TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2, registers=80
+    ),  # 33024 B shared, 96 registers in split rows
+    Config(
+        TILE=2048, PROGRAMS=4, num_warps=4, num_stages=2, registers=80
+    ),  # 33024 B shared, 96 registers in split rows
+    Config(TILE=4096, PROGRAMS=2, num_warps=8, num_stages=2, registers=80),  # 66048 B shared
+    Config(
+        TILE=2048, PROGRAMS=2, num_warps=4, num_stages=3, registers=72, spills=True
+    ),  # 66048 B shared, 96 registers in split rows, 4 B spilled
+    Config(
+        TILE=4096, PROGRAMS=1, num_warps=8, num_stages=3, registers=78, spills=True
+    ),  # 132096 B shared, 4 B spilled
+)
+_BACKWARD_COLUMNS_7 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 2064 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 16912 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 33808 B shared, unproven
@@ -501,7 +741,7 @@ _BACKWARD_COLUMNS_3 = (
     Config(TILE=2048, PROGRAMS=2, num_warps=16, num_stages=3),  # at most 33856 B shared, unproven
     Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 66624 B shared, unproven
 )
-_BACKWARD_COLUMNS_4 = (
+_BACKWARD_COLUMNS_8 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 2080 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 33312 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 66592 B shared, unproven
@@ -509,7 +749,7 @@ _BACKWARD_COLUMNS_4 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 66688 B shared, unproven
     Config(TILE=2048, PROGRAMS=2, num_warps=16, num_stages=2),  # at most 33408 B shared, unproven
 )
-_BACKWARD_COLUMNS_5 = (
+_BACKWARD_COLUMNS_9 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 2080 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 33312 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 66592 B shared, unproven
@@ -517,7 +757,7 @@ _BACKWARD_COLUMNS_5 = (
     Config(TILE=2048, PROGRAMS=2, num_warps=16, num_stages=2),  # at most 33408 B shared, unproven
     Config(TILE=2048, PROGRAMS=4, num_warps=8, num_stages=1),  # at most 4160 B shared, unproven
 )
-_BACKWARD_COLUMNS_6 = (
+_BACKWARD_COLUMNS_10 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 2064 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 16912 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 33808 B shared, unproven
@@ -525,7 +765,7 @@ _BACKWARD_COLUMNS_6 = (
     Config(TILE=2048, PROGRAMS=2, num_warps=16, num_stages=3),  # at most 33856 B shared, unproven
     Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 66624 B shared, unproven
 )
-_BACKWARD_COLUMNS_7 = (
+_BACKWARD_COLUMNS_11 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 2080 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 33312 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 66592 B shared, unproven
@@ -533,7 +773,7 @@ _BACKWARD_COLUMNS_7 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=2),  # at most 33344 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 66688 B shared, unproven
 )
-_BACKWARD_COLUMNS_8 = (
+_BACKWARD_COLUMNS_12 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 4112 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 16912 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 33824 B shared, unproven
@@ -541,7 +781,7 @@ _BACKWARD_COLUMNS_8 = (
     Config(TILE=4096, PROGRAMS=4, num_warps=8, num_stages=1),  # at most 8224 B shared, unproven
     Config(TILE=8192, PROGRAMS=4, num_warps=8, num_stages=1),  # at most 8224 B shared, unproven
 )
-_BACKWARD_COLUMNS_9 = (
+_BACKWARD_COLUMNS_13 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 4128 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 33312 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=16, num_stages=2),  # at most 33408 B shared, unproven
@@ -549,7 +789,7 @@ _BACKWARD_COLUMNS_9 = (
     Config(TILE=4096, PROGRAMS=4, num_warps=8, num_stages=1),  # at most 8256 B shared, unproven
     Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 16512 B shared, unproven
 )
-_BACKWARD_COLUMNS_10 = (
+_BACKWARD_COLUMNS_14 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 8208 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 17424 B shared, unproven
     Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=3),  # at most 17424 B shared, unproven
@@ -557,7 +797,7 @@ _BACKWARD_COLUMNS_10 = (
     Config(TILE=4096, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 33824 B shared, unproven
     Config(TILE=4096, PROGRAMS=2, num_warps=8, num_stages=2),  # at most 16928 B shared, unproven
 )
-_BACKWARD_COLUMNS_11 = (
+_BACKWARD_COLUMNS_15 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 4112 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 16912 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 33808 B shared, unproven
@@ -565,7 +805,7 @@ _BACKWARD_COLUMNS_11 = (
     Config(TILE=2048, PROGRAMS=2, num_warps=8, num_stages=2),  # at most 16928 B shared, unproven
     Config(TILE=4096, PROGRAMS=4, num_warps=8, num_stages=1),  # at most 8224 B shared, unproven
 )
-_BACKWARD_COLUMNS_12 = (
+_BACKWARD_COLUMNS_16 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 4128 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 33312 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 8256 B shared, unproven
@@ -573,7 +813,7 @@ _BACKWARD_COLUMNS_12 = (
     Config(TILE=2048, PROGRAMS=4, num_warps=8, num_stages=1),  # at most 8256 B shared, unproven
     Config(TILE=4096, PROGRAMS=4, num_warps=8, num_stages=1),  # at most 8256 B shared, unproven
 )
-_BACKWARD_COLUMNS_13 = (
+_BACKWARD_COLUMNS_17 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 8208 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 8720 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 17424 B shared, unproven
@@ -583,22 +823,26 @@ _BACKWARD_COLUMNS_13 = (
 )
 #: Tiles of TILE elements over rows and columns, in PROGRAMS programs an SM; by architecture class and element size in bytes.
 BACKWARD_COLUMNS_CONFIGS = by_class(
-    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2), _BACKWARD_COLUMNS_1),
-    (("sm_80", "sm_90", "sm_100", "gfx950"), (4,), _BACKWARD_COLUMNS_1),
+    (("sm_80", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2), _BACKWARD_COLUMNS_1),
+    (("sm_80", "sm_100", "gfx950"), (4,), _BACKWARD_COLUMNS_1),
     (("gfx90a", "gfx942", "gfx950"), (1,), _BACKWARD_COLUMNS_2),
     (("gfx90a",), (2,), _BACKWARD_COLUMNS_2),
-    (("sm_80", "sm_90", "sm_100", "gfx950"), (8,), _BACKWARD_COLUMNS_2),
-    (("sm_89", "sm_86"), (4,), _BACKWARD_COLUMNS_3),
-    (("sm_89",), (8,), _BACKWARD_COLUMNS_4),
-    (("sm_86",), (8,), _BACKWARD_COLUMNS_5),
-    (("sm_120",), (4,), _BACKWARD_COLUMNS_6),
-    (("sm_120",), (8,), _BACKWARD_COLUMNS_7),
-    (("gfx90a",), (4,), _BACKWARD_COLUMNS_8),
-    (("gfx90a",), (8,), _BACKWARD_COLUMNS_9),
-    (("gfx942",), (2,), _BACKWARD_COLUMNS_10),
-    (("gfx942",), (4,), _BACKWARD_COLUMNS_11),
-    (("gfx942",), (8,), _BACKWARD_COLUMNS_12),
-    (("gfx950",), (2,), _BACKWARD_COLUMNS_13),
+    (("sm_80", "sm_100", "gfx950"), (8,), _BACKWARD_COLUMNS_2),
+    (("sm_90",), (1,), _BACKWARD_COLUMNS_3),
+    (("sm_90",), (2,), _BACKWARD_COLUMNS_4),
+    (("sm_90",), (4,), _BACKWARD_COLUMNS_5),
+    (("sm_90",), (8,), _BACKWARD_COLUMNS_6),
+    (("sm_89", "sm_86"), (4,), _BACKWARD_COLUMNS_7),
+    (("sm_89",), (8,), _BACKWARD_COLUMNS_8),
+    (("sm_86",), (8,), _BACKWARD_COLUMNS_9),
+    (("sm_120",), (4,), _BACKWARD_COLUMNS_10),
+    (("sm_120",), (8,), _BACKWARD_COLUMNS_11),
+    (("gfx90a",), (4,), _BACKWARD_COLUMNS_12),
+    (("gfx90a",), (8,), _BACKWARD_COLUMNS_13),
+    (("gfx942",), (2,), _BACKWARD_COLUMNS_14),
+    (("gfx942",), (4,), _BACKWARD_COLUMNS_15),
+    (("gfx942",), (8,), _BACKWARD_COLUMNS_16),
+    (("gfx950",), (2,), _BACKWARD_COLUMNS_17),
 )
 
 

@@ -79,30 +79,38 @@ TILED_CONFIGS = by_class(
 )
 
 _BACKWARD_TILED_1 = (
-    Config(TILE=1024, num_warps=1),  # at most 4096 B shared, unproven
-    Config(TILE=1024, num_warps=2),  # at most 4096 B shared, unproven
-    Config(TILE=1024, num_warps=4),  # at most 4096 B shared, unproven
-    Config(TILE=2048, num_warps=1),  # at most 8192 B shared, unproven
-    Config(TILE=2048, num_warps=2),  # at most 8192 B shared, unproven
-    Config(TILE=2048, num_warps=4),  # at most 8192 B shared, unproven
+    Config(TILE=1024, num_warps=1),  # 1024 B shared, 96 registers on sm_90, else unproven
+    Config(TILE=1024, num_warps=2),  # 1024 B shared, 56 registers on sm_90, else unproven
+    Config(TILE=1024, num_warps=4),  # 0 B shared, 32 registers on sm_90, else unproven
+    Config(TILE=2048, num_warps=1),  # 1024 B shared, 166 registers on sm_90, else unproven
+    Config(TILE=2048, num_warps=2),  # 2048 B shared, 96 registers on sm_90, else unproven
+    Config(TILE=2048, num_warps=4),  # 2048 B shared, 61 registers on sm_90, else unproven
 )
 _BACKWARD_TILED_2 = (
-    Config(TILE=1024, num_warps=1),  # at most 8192 B shared, unproven
-    Config(TILE=1024, num_warps=2),  # at most 8192 B shared, unproven
-    Config(TILE=1024, num_warps=4),  # at most 8192 B shared, unproven
-    Config(TILE=1024, num_warps=8),  # at most 8192 B shared, unproven
-    Config(TILE=2048, num_warps=2),  # at most 16384 B shared, unproven
-    Config(TILE=2048, num_warps=4),  # at most 16384 B shared, unproven
+    Config(TILE=1024, num_warps=1),  # 512 B shared, 96 registers on sm_90, else unproven
+    Config(TILE=1024, num_warps=2),  # 1024 B shared, 63 registers on sm_90, else unproven
+    Config(TILE=1024, num_warps=4),  # 0 B shared, 34 registers on sm_90, else unproven
+    Config(TILE=1024, num_warps=8),  # 0 B shared, 30 registers on sm_90, else unproven
+    Config(TILE=2048, num_warps=2),  # 2048 B shared, 119 registers on sm_90, else unproven
+    Config(TILE=2048, num_warps=4),  # 2048 B shared, 63 registers on sm_90, else unproven
 )
 _BACKWARD_TILED_3 = (
-    Config(TILE=1024, num_warps=2),  # at most 8192 B shared, unproven
-    Config(TILE=1024, num_warps=4),  # at most 8192 B shared, unproven
-    Config(TILE=1024, num_warps=8),  # at most 8192 B shared, unproven
-    Config(TILE=2048, num_warps=4),  # at most 16384 B shared, unproven
-    Config(TILE=2048, num_warps=8),  # at most 16384 B shared, unproven
-    Config(TILE=4096, num_warps=8),  # at most 32768 B shared, unproven
+    Config(TILE=1024, num_warps=2),  # 2048 B shared, 122 registers on sm_90, else unproven
+    Config(TILE=1024, num_warps=4),  # 0 B shared, 54 registers on sm_90, else unproven
+    Config(TILE=1024, num_warps=8),  # 0 B shared, 36 registers on sm_90, else unproven
+    Config(TILE=2048, num_warps=4),  # 4096 B shared, 122 registers on sm_90, else unproven
+    Config(TILE=2048, num_warps=8),  # 0 B shared, 56 registers on sm_90, else unproven
+    Config(TILE=4096, num_warps=8),  # 0 B shared, 56 registers on sm_90, else unproven
 )
 _BACKWARD_TILED_4 = (
+    Config(TILE=1024, num_warps=1),  # 512 B shared, 69 registers
+    Config(TILE=1024, num_warps=2),  # 2048 B shared, 40 registers
+    Config(TILE=1024, num_warps=4),  # 0 B shared, 32 registers
+    Config(TILE=2048, num_warps=1),  # 512 B shared, 96 registers
+    Config(TILE=2048, num_warps=4),  # 4096 B shared, 40 registers
+    Config(TILE=2048, num_warps=2, spills=True),  # 2048 B shared, 64 registers, 4 B spilled
+)
+_BACKWARD_TILED_5 = (
     Config(TILE=1024, num_warps=1),  # at most 4096 B shared, unproven
     Config(TILE=1024, num_warps=2),  # at most 4096 B shared, unproven
     Config(TILE=2048, num_warps=1),  # at most 8192 B shared, unproven
@@ -112,12 +120,14 @@ _BACKWARD_TILED_4 = (
 )
 #: Tiles of TILE elements over strided axes; by architecture class and element size in bytes.
 BACKWARD_TILED_CONFIGS = by_class(
-    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2), _BACKWARD_TILED_1),
+    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (1,), _BACKWARD_TILED_1),
+    (("sm_80", "sm_100", "sm_89", "sm_86", "sm_120"), (2,), _BACKWARD_TILED_1),
     (("gfx90a", "gfx942", "gfx950"), (4,), _BACKWARD_TILED_1),
     (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (4,), _BACKWARD_TILED_2),
     (("gfx90a", "gfx942", "gfx950"), (8,), _BACKWARD_TILED_2),
     (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _BACKWARD_TILED_3),
-    (("gfx90a", "gfx942", "gfx950"), (1, 2), _BACKWARD_TILED_4),
+    (("sm_90",), (2,), _BACKWARD_TILED_4),
+    (("gfx90a", "gfx942", "gfx950"), (1, 2), _BACKWARD_TILED_5),
 )
 
 

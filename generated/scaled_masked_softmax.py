@@ -232,6 +232,38 @@ _BACKWARD_BLOCK_3 = (
     Config(TILE=8192, num_warps=16),  # at most 1024 B shared, unproven
 )
 _BACKWARD_BLOCK_4 = (
+    Config(TILE=4096, num_warps=2, registers=156),  # 128 B shared
+    Config(TILE=4096, num_warps=8, registers=80),  # 128 B shared
+    Config(TILE=8192, num_warps=4, registers=156),  # 256 B shared
+    Config(TILE=8192, num_warps=8, registers=80),  # 256 B shared
+    Config(TILE=16384, num_warps=8, registers=151),  # 512 B shared
+    Config(TILE=32768, num_warps=32, registers=64, spills=True),  # 1024 B shared, 64 B spilled
+)
+_BACKWARD_BLOCK_5 = (
+    Config(TILE=4096, num_warps=2, registers=157),  # 128 B shared
+    Config(TILE=4096, num_warps=8, registers=80),  # 128 B shared
+    Config(TILE=8192, num_warps=4, registers=154),  # 256 B shared
+    Config(TILE=8192, num_warps=8, registers=80),  # 256 B shared
+    Config(TILE=16384, num_warps=8, registers=160),  # 512 B shared
+    Config(TILE=32768, num_warps=32, registers=64, spills=True),  # 1024 B shared, 48 B spilled
+)
+_BACKWARD_BLOCK_6 = (
+    Config(TILE=1024, num_warps=1, registers=80),  # 32 B shared
+    Config(TILE=4096, num_warps=2, registers=164),  # 128 B shared
+    Config(TILE=4096, num_warps=8, registers=48),  # 128 B shared
+    Config(TILE=8192, num_warps=4, registers=164),  # 256 B shared
+    Config(TILE=16384, num_warps=16, registers=90),  # 512 B shared
+    Config(TILE=512, num_warps=1, registers=255, spills=True),  # 16 B shared, 3392 B spilled
+)
+_BACKWARD_BLOCK_7 = (
+    Config(TILE=512, num_warps=1, registers=80),  # 32 B shared
+    Config(TILE=1024, num_warps=1, registers=154),  # 64 B shared
+    Config(TILE=4096, num_warps=4, registers=230),  # 512 B shared
+    Config(TILE=4096, num_warps=8, registers=121),  # 512 B shared
+    Config(TILE=8192, num_warps=16, registers=120),  # 1024 B shared
+    Config(TILE=512, num_warps=2, registers=255, spills=True),  # 64 B shared, 6556 B spilled
+)
+_BACKWARD_BLOCK_8 = (
     Config(TILE=4096, num_warps=4),  # at most 64 B shared, unproven
     Config(TILE=4096, num_warps=8),  # at most 64 B shared, unproven
     Config(TILE=8192, num_warps=2),  # at most 128 B shared, unproven
@@ -241,11 +273,15 @@ _BACKWARD_BLOCK_4 = (
 )
 #: Whole rows in registers, TILE elements to a program; by architecture class and element size in bytes.
 BACKWARD_BLOCK_CONFIGS = by_class(
-    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2), _BACKWARD_BLOCK_1),
-    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (4,), _BACKWARD_BLOCK_2),
+    (("sm_80", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2), _BACKWARD_BLOCK_1),
+    (("sm_80", "sm_100", "sm_89", "sm_86", "sm_120"), (4,), _BACKWARD_BLOCK_2),
     (("gfx90a", "gfx942", "gfx950"), (8,), _BACKWARD_BLOCK_2),
-    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _BACKWARD_BLOCK_3),
-    (("gfx90a", "gfx942", "gfx950"), (1, 2, 4), _BACKWARD_BLOCK_4),
+    (("sm_80", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _BACKWARD_BLOCK_3),
+    (("sm_90",), (1,), _BACKWARD_BLOCK_4),
+    (("sm_90",), (2,), _BACKWARD_BLOCK_5),
+    (("sm_90",), (4,), _BACKWARD_BLOCK_6),
+    (("sm_90",), (8,), _BACKWARD_BLOCK_7),
+    (("gfx90a", "gfx942", "gfx950"), (1, 2, 4), _BACKWARD_BLOCK_8),
 )
 
 _BACKWARD_LOOP_1 = (
@@ -265,6 +301,38 @@ _BACKWARD_LOOP_2 = (
     Config(TILE=16384, num_warps=32),  # at most 65536 B shared, unproven
 )
 _BACKWARD_LOOP_3 = (
+    Config(TILE=2048, num_warps=4, registers=32),  # 16 B shared
+    Config(TILE=2048, num_warps=8, registers=28),  # 4096 B shared, 32 registers in split rows
+    Config(TILE=4096, num_warps=4, registers=32),  # 16 B shared, 37 registers in split rows
+    Config(TILE=8192, num_warps=16, registers=32),  # 64 B shared
+    Config(TILE=16384, num_warps=8, registers=63),  # 32 B shared
+    Config(TILE=32768, num_warps=32, registers=32),  # 128 B shared, 39 registers in split rows
+)
+_BACKWARD_LOOP_4 = (
+    Config(TILE=2048, num_warps=4, registers=32),  # 16 B shared
+    Config(TILE=2048, num_warps=8, registers=34),  # 32 B shared
+    Config(TILE=4096, num_warps=4, registers=52),  # 16 B shared
+    Config(TILE=8192, num_warps=16, registers=36),  # 64 B shared
+    Config(TILE=16384, num_warps=8, registers=85),  # 32 B shared, 116 registers in split rows
+    Config(TILE=32768, num_warps=32, registers=44),  # 128 B shared, 46 registers in split rows
+)
+_BACKWARD_LOOP_5 = (
+    Config(TILE=2048, num_warps=4, registers=44),  # 16 B shared
+    Config(TILE=2048, num_warps=8, registers=46),  # 32 B shared
+    Config(TILE=4096, num_warps=4, registers=71),  # 16 B shared, 88 registers in split rows
+    Config(TILE=8192, num_warps=16, registers=51),  # 64 B shared
+    Config(TILE=16384, num_warps=8, registers=128),  # 32 B shared, 148 registers in split rows
+    Config(TILE=32768, num_warps=32, registers=62),  # 128 B shared, 64 registers in split rows
+)
+_BACKWARD_LOOP_6 = (
+    Config(TILE=2048, num_warps=4, registers=66),  # 32 B shared
+    Config(TILE=2048, num_warps=8, registers=58),  # 64 B shared
+    Config(TILE=2048, num_warps=16, registers=40),  # 128 B shared
+    Config(TILE=8192, num_warps=4, registers=192),  # 32 B shared, 252 registers in split rows
+    Config(TILE=16384, num_warps=32, registers=60),  # 256 B shared
+    Config(TILE=8192, num_warps=16, registers=64, spills=True),  # 128 B shared, 4 B spilled
+)
+_BACKWARD_LOOP_7 = (
     Config(TILE=8192, num_warps=4),  # at most 2048 B shared, unproven
     Config(TILE=8192, num_warps=8),  # at most 2048 B shared, unproven
     Config(TILE=16384, num_warps=8),  # at most 4096 B shared, unproven
@@ -272,7 +340,7 @@ _BACKWARD_LOOP_3 = (
     Config(TILE=32768, num_warps=8),  # at most 8192 B shared, unproven
     Config(TILE=32768, num_warps=16),  # at most 8192 B shared, unproven
 )
-_BACKWARD_LOOP_4 = (
+_BACKWARD_LOOP_8 = (
     Config(TILE=2048, num_warps=4),  # at most 8192 B shared, unproven
     Config(TILE=8192, num_warps=4),  # at most 32768 B shared, unproven
     Config(TILE=8192, num_warps=16),  # at most 32768 B shared, unproven
@@ -280,7 +348,7 @@ _BACKWARD_LOOP_4 = (
     Config(TILE=32768, num_warps=8),  # at most 131072 B shared, unproven
     Config(TILE=32768, num_warps=16),  # at most 131072 B shared, unproven
 )
-_BACKWARD_LOOP_5 = (
+_BACKWARD_LOOP_9 = (
     Config(TILE=2048, num_warps=4),  # at most 8192 B shared, unproven
     Config(TILE=2048, num_warps=8),  # at most 8192 B shared, unproven
     Config(TILE=2048, num_warps=16),  # at most 8192 B shared, unproven
@@ -290,12 +358,16 @@ _BACKWARD_LOOP_5 = (
 )
 #: Sweeps over one row, TILE elements at a time; by architecture class and element size in bytes.
 BACKWARD_LOOP_CONFIGS = by_class(
-    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2, 4), _BACKWARD_LOOP_1),
-    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _BACKWARD_LOOP_2),
-    (("gfx90a", "gfx942", "gfx950"), (1,), _BACKWARD_LOOP_3),
-    (("gfx90a", "gfx942", "gfx950"), (2, 4), _BACKWARD_LOOP_4),
-    (("gfx950",), (8,), _BACKWARD_LOOP_4),
-    (("gfx90a", "gfx942"), (8,), _BACKWARD_LOOP_5),
+    (("sm_80", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2, 4), _BACKWARD_LOOP_1),
+    (("sm_80", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _BACKWARD_LOOP_2),
+    (("sm_90",), (1,), _BACKWARD_LOOP_3),
+    (("sm_90",), (2,), _BACKWARD_LOOP_4),
+    (("sm_90",), (4,), _BACKWARD_LOOP_5),
+    (("sm_90",), (8,), _BACKWARD_LOOP_6),
+    (("gfx90a", "gfx942", "gfx950"), (1,), _BACKWARD_LOOP_7),
+    (("gfx90a", "gfx942", "gfx950"), (2, 4), _BACKWARD_LOOP_8),
+    (("gfx950",), (8,), _BACKWARD_LOOP_8),
+    (("gfx90a", "gfx942"), (8,), _BACKWARD_LOOP_9),
 )
 
 _BACKWARD_SUMS_1 = (
@@ -323,6 +395,44 @@ _BACKWARD_SUMS_3 = (
     Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=2),  # at most 131712 B shared, unproven
 )
 _BACKWARD_SUMS_4 = (
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1, registers=96),  # 2048 B shared
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2, registers=96),  # 4112 B shared
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3, registers=96),  # 8208 B shared
+    Config(TILE=4096, PROGRAMS=2, num_warps=16, num_stages=3, registers=59),  # 16448 B shared
+    Config(TILE=8192, PROGRAMS=2, num_warps=16, num_stages=3, registers=99),  # 32832 B shared
+    Config(
+        TILE=16384, PROGRAMS=1, num_warps=16, num_stages=3, registers=128, spills=True
+    ),  # 65600 B shared, 8 B spilled
+)
+_BACKWARD_SUMS_5 = (
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1, registers=72),  # 4096 B shared
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2, registers=85),  # 8208 B shared
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3, registers=80),  # 16400 B shared
+    Config(TILE=4096, PROGRAMS=2, num_warps=16, num_stages=3, registers=56),  # 32832 B shared
+    Config(TILE=8192, PROGRAMS=2, num_warps=16, num_stages=3, registers=83),  # 65600 B shared
+    Config(TILE=16384, PROGRAMS=1, num_warps=16, num_stages=3, registers=128),  # 131136 B shared
+)
+_BACKWARD_SUMS_6 = (
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1, registers=88),  # 2048 B shared
+    Config(TILE=4096, PROGRAMS=1, num_warps=8, num_stages=3, registers=87),  # 65568 B shared
+    Config(TILE=4096, PROGRAMS=2, num_warps=4, num_stages=3, registers=166),  # 65552 B shared
+    Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=3, registers=87),  # 131136 B shared
+    Config(TILE=16384, PROGRAMS=1, num_warps=16, num_stages=2, registers=128),  # 131136 B shared
+    Config(
+        TILE=2048, PROGRAMS=2, num_warps=4, num_stages=3, registers=80, spills=True
+    ),  # 32784 B shared, 4 B spilled
+)
+_BACKWARD_SUMS_7 = (
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1, registers=160),  # 2048 B shared
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2, registers=168),  # 33024 B shared
+    Config(TILE=2048, PROGRAMS=2, num_warps=16, num_stages=3, registers=64),  # 65792 B shared
+    Config(TILE=4096, PROGRAMS=1, num_warps=8, num_stages=3, registers=189),  # 131136 B shared
+    Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=2, registers=128),  # 131200 B shared
+    Config(
+        TILE=2048, PROGRAMS=1, num_warps=8, num_stages=3, registers=112, spills=True
+    ),  # 65792 B shared, 8 B spilled
+)
+_BACKWARD_SUMS_8 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 4128 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 66624 B shared, unproven
     Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=3),  # at most 66592 B shared, unproven
@@ -330,7 +440,7 @@ _BACKWARD_SUMS_4 = (
     Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=2),  # at most 131712 B shared, unproven
     Config(TILE=16384, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 16512 B shared, unproven
 )
-_BACKWARD_SUMS_5 = (
+_BACKWARD_SUMS_9 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 2080 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 33312 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 66624 B shared, unproven
@@ -338,7 +448,7 @@ _BACKWARD_SUMS_5 = (
     Config(TILE=4096, PROGRAMS=1, num_warps=8, num_stages=2),  # at most 66112 B shared, unproven
     Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 8320 B shared, unproven
 )
-_BACKWARD_SUMS_6 = (
+_BACKWARD_SUMS_10 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 4112 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 8720 B shared, unproven
     Config(TILE=4096, PROGRAMS=2, num_warps=8, num_stages=3),  # at most 33824 B shared, unproven
@@ -346,7 +456,7 @@ _BACKWARD_SUMS_6 = (
     Config(TILE=8192, PROGRAMS=2, num_warps=8, num_stages=2),  # at most 33312 B shared, unproven
     Config(TILE=16384, PROGRAMS=1, num_warps=32, num_stages=2),  # at most 66176 B shared, unproven
 )
-_BACKWARD_SUMS_7 = (
+_BACKWARD_SUMS_11 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 2064 B shared, unproven
     Config(TILE=2048, PROGRAMS=2, num_warps=8, num_stages=3),  # at most 33824 B shared, unproven
     Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 66624 B shared, unproven
@@ -354,7 +464,7 @@ _BACKWARD_SUMS_7 = (
     Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=2),  # at most 66112 B shared, unproven
     Config(TILE=16384, PROGRAMS=1, num_warps=32, num_stages=1),  # at most 16512 B shared, unproven
 )
-_BACKWARD_SUMS_8 = (
+_BACKWARD_SUMS_12 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 2080 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 33312 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 66592 B shared, unproven
@@ -362,7 +472,7 @@ _BACKWARD_SUMS_8 = (
     Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=2),  # at most 66176 B shared, unproven
     Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 8320 B shared, unproven
 )
-_BACKWARD_SUMS_9 = (
+_BACKWARD_SUMS_13 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 4112 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 17440 B shared, unproven
     Config(TILE=2048, PROGRAMS=2, num_warps=8, num_stages=3),  # at most 17440 B shared, unproven
@@ -370,7 +480,7 @@ _BACKWARD_SUMS_9 = (
     Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 66624 B shared, unproven
     Config(TILE=16384, PROGRAMS=1, num_warps=16, num_stages=2),  # at most 66112 B shared, unproven
 )
-_BACKWARD_SUMS_10 = (
+_BACKWARD_SUMS_14 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 2064 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 16912 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 33824 B shared, unproven
@@ -378,7 +488,7 @@ _BACKWARD_SUMS_10 = (
     Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=2),  # at most 66112 B shared, unproven
     Config(TILE=16384, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 8256 B shared, unproven
 )
-_BACKWARD_SUMS_11 = (
+_BACKWARD_SUMS_15 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 2080 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 33312 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 66592 B shared, unproven
@@ -386,7 +496,7 @@ _BACKWARD_SUMS_11 = (
     Config(TILE=4096, PROGRAMS=1, num_warps=8, num_stages=2),  # at most 66112 B shared, unproven
     Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 8320 B shared, unproven
 )
-_BACKWARD_SUMS_12 = (
+_BACKWARD_SUMS_16 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 8208 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 8208 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 9232 B shared, unproven
@@ -394,7 +504,7 @@ _BACKWARD_SUMS_12 = (
     Config(TILE=8192, PROGRAMS=2, num_warps=4, num_stages=2),  # at most 16912 B shared, unproven
     Config(TILE=16384, PROGRAMS=1, num_warps=8, num_stages=2),  # at most 33312 B shared, unproven
 )
-_BACKWARD_SUMS_13 = (
+_BACKWARD_SUMS_17 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 8208 B shared, unproven
     Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=3),  # at most 17424 B shared, unproven
     Config(TILE=4096, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 33824 B shared, unproven
@@ -402,7 +512,7 @@ _BACKWARD_SUMS_13 = (
     Config(TILE=8192, PROGRAMS=4, num_warps=4, num_stages=1),  # at most 8208 B shared, unproven
     Config(TILE=16384, PROGRAMS=2, num_warps=8, num_stages=1),  # at most 16416 B shared, unproven
 )
-_BACKWARD_SUMS_14 = (
+_BACKWARD_SUMS_18 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 4112 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 16912 B shared, unproven
     Config(TILE=2048, PROGRAMS=2, num_warps=8, num_stages=2),  # at most 16928 B shared, unproven
@@ -410,7 +520,7 @@ _BACKWARD_SUMS_14 = (
     Config(TILE=8192, PROGRAMS=4, num_warps=8, num_stages=1),  # at most 8224 B shared, unproven
     Config(TILE=16384, PROGRAMS=2, num_warps=8, num_stages=1),  # at most 8224 B shared, unproven
 )
-_BACKWARD_SUMS_15 = (
+_BACKWARD_SUMS_19 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 4128 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 33312 B shared, unproven
     Config(TILE=2048, PROGRAMS=4, num_warps=8, num_stages=1),  # at most 8256 B shared, unproven
@@ -418,7 +528,7 @@ _BACKWARD_SUMS_15 = (
     Config(TILE=8192, PROGRAMS=2, num_warps=8, num_stages=1),  # at most 8256 B shared, unproven
     Config(TILE=16384, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 16512 B shared, unproven
 )
-_BACKWARD_SUMS_16 = (
+_BACKWARD_SUMS_20 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 8208 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 8208 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 9232 B shared, unproven
@@ -426,7 +536,7 @@ _BACKWARD_SUMS_16 = (
     Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 33856 B shared, unproven
     Config(TILE=16384, PROGRAMS=1, num_warps=8, num_stages=2),  # at most 33312 B shared, unproven
 )
-_BACKWARD_SUMS_17 = (
+_BACKWARD_SUMS_21 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 8208 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 8720 B shared, unproven
     Config(TILE=4096, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 33824 B shared, unproven
@@ -434,7 +544,7 @@ _BACKWARD_SUMS_17 = (
     Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=2),  # at most 33344 B shared, unproven
     Config(TILE=16384, PROGRAMS=2, num_warps=8, num_stages=1),  # at most 16416 B shared, unproven
 )
-_BACKWARD_SUMS_18 = (
+_BACKWARD_SUMS_22 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 33824 B shared, unproven
     Config(TILE=2048, PROGRAMS=2, num_warps=8, num_stages=2),  # at most 16928 B shared, unproven
     Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=2),  # at most 33344 B shared, unproven
@@ -442,7 +552,7 @@ _BACKWARD_SUMS_18 = (
     Config(TILE=16384, PROGRAMS=2, num_warps=8, num_stages=1),  # at most 8224 B shared, unproven
     Config(TILE=16384, PROGRAMS=2, num_warps=16, num_stages=1),  # at most 16448 B shared, unproven
 )
-_BACKWARD_SUMS_19 = (
+_BACKWARD_SUMS_23 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=16, num_stages=2),  # at most 33408 B shared, unproven
     Config(TILE=2048, PROGRAMS=4, num_warps=8, num_stages=1),  # at most 8256 B shared, unproven
     Config(TILE=4096, PROGRAMS=2, num_warps=8, num_stages=1),  # at most 8256 B shared, unproven
@@ -452,29 +562,33 @@ _BACKWARD_SUMS_19 = (
 )
 #: Whole rows in registers, TILE elements at a time, in PROGRAMS programs an SM; by architecture class and element size in bytes.
 BACKWARD_SUMS_CONFIGS = by_class(
-    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (1,), _BACKWARD_SUMS_1),
-    (("sm_80", "sm_90", "sm_100"), (2,), _BACKWARD_SUMS_1),
+    (("sm_80", "sm_100", "sm_89", "sm_86", "sm_120"), (1,), _BACKWARD_SUMS_1),
+    (("sm_80", "sm_100"), (2,), _BACKWARD_SUMS_1),
     (("gfx950",), (1,), _BACKWARD_SUMS_2),
     (("sm_89", "gfx950"), (2,), _BACKWARD_SUMS_2),
-    (("sm_80", "sm_90", "sm_100", "gfx950"), (4,), _BACKWARD_SUMS_2),
-    (("sm_80", "sm_90", "sm_100"), (8,), _BACKWARD_SUMS_3),
-    (("sm_89",), (4,), _BACKWARD_SUMS_4),
-    (("gfx950",), (8,), _BACKWARD_SUMS_4),
-    (("sm_89",), (8,), _BACKWARD_SUMS_5),
-    (("sm_86",), (2,), _BACKWARD_SUMS_6),
-    (("sm_86",), (4,), _BACKWARD_SUMS_7),
-    (("sm_86",), (8,), _BACKWARD_SUMS_8),
-    (("sm_120",), (2,), _BACKWARD_SUMS_9),
-    (("sm_120",), (4,), _BACKWARD_SUMS_10),
-    (("sm_120",), (8,), _BACKWARD_SUMS_11),
-    (("gfx90a",), (1,), _BACKWARD_SUMS_12),
-    (("gfx90a",), (2,), _BACKWARD_SUMS_13),
-    (("gfx90a",), (4,), _BACKWARD_SUMS_14),
-    (("gfx90a",), (8,), _BACKWARD_SUMS_15),
-    (("gfx942",), (1,), _BACKWARD_SUMS_16),
-    (("gfx942",), (2,), _BACKWARD_SUMS_17),
-    (("gfx942",), (4,), _BACKWARD_SUMS_18),
-    (("gfx942",), (8,), _BACKWARD_SUMS_19),
+    (("sm_80", "sm_100", "gfx950"), (4,), _BACKWARD_SUMS_2),
+    (("sm_80", "sm_100"), (8,), _BACKWARD_SUMS_3),
+    (("sm_90",), (1,), _BACKWARD_SUMS_4),
+    (("sm_90",), (2,), _BACKWARD_SUMS_5),
+    (("sm_90",), (4,), _BACKWARD_SUMS_6),
+    (("sm_90",), (8,), _BACKWARD_SUMS_7),
+    (("sm_89",), (4,), _BACKWARD_SUMS_8),
+    (("gfx950",), (8,), _BACKWARD_SUMS_8),
+    (("sm_89",), (8,), _BACKWARD_SUMS_9),
+    (("sm_86",), (2,), _BACKWARD_SUMS_10),
+    (("sm_86",), (4,), _BACKWARD_SUMS_11),
+    (("sm_86",), (8,), _BACKWARD_SUMS_12),
+    (("sm_120",), (2,), _BACKWARD_SUMS_13),
+    (("sm_120",), (4,), _BACKWARD_SUMS_14),
+    (("sm_120",), (8,), _BACKWARD_SUMS_15),
+    (("gfx90a",), (1,), _BACKWARD_SUMS_16),
+    (("gfx90a",), (2,), _BACKWARD_SUMS_17),
+    (("gfx90a",), (4,), _BACKWARD_SUMS_18),
+    (("gfx90a",), (8,), _BACKWARD_SUMS_19),
+    (("gfx942",), (1,), _BACKWARD_SUMS_20),
+    (("gfx942",), (2,), _BACKWARD_SUMS_21),
+    (("gfx942",), (4,), _BACKWARD_SUMS_22),
+    (("gfx942",), (8,), _BACKWARD_SUMS_23),
 )
 
 _BACKWARD_COLUMNS_1 = (
@@ -502,6 +616,38 @@ _BACKWARD_COLUMNS_3 = (
     Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=2),  # at most 131712 B shared, unproven
 )
 _BACKWARD_COLUMNS_4 = (
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1, registers=64),  # 8192 B shared
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2, registers=64),  # 8192 B shared
+    Config(TILE=2048, PROGRAMS=4, num_warps=8, num_stages=3, registers=40),  # 8320 B shared
+    Config(TILE=4096, PROGRAMS=2, num_warps=16, num_stages=3, registers=40),  # 16416 B shared
+    Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=3, registers=83),  # 32832 B shared
+    Config(TILE=8192, PROGRAMS=2, num_warps=16, num_stages=3, registers=83),  # 32832 B shared
+)
+_BACKWARD_COLUMNS_5 = (
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1, registers=48),  # 4096 B shared
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2, registers=56),  # 8256 B shared
+    Config(TILE=2048, PROGRAMS=4, num_warps=8, num_stages=3, registers=44),  # 16512 B shared
+    Config(TILE=4096, PROGRAMS=2, num_warps=16, num_stages=3, registers=46),  # 32832 B shared
+    Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=3, registers=58),  # 65664 B shared
+    Config(TILE=8192, PROGRAMS=2, num_warps=16, num_stages=3, registers=58),  # 65664 B shared
+)
+_BACKWARD_COLUMNS_6 = (
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1, registers=44),  # 2048 B shared
+    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=3, registers=44),  # 32896 B shared
+    Config(TILE=2048, PROGRAMS=2, num_warps=8, num_stages=3, registers=44),  # 32896 B shared
+    Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=3, registers=40),  # 65664 B shared
+    Config(TILE=4096, PROGRAMS=2, num_warps=16, num_stages=3, registers=40),  # 65664 B shared
+    Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=3, registers=40),  # 65664 B shared
+)
+_BACKWARD_COLUMNS_7 = (
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1, registers=66),  # 2048 B shared
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2, registers=72),  # 32896 B shared
+    Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=3, registers=72),  # 65792 B shared
+    Config(TILE=2048, PROGRAMS=4, num_warps=4, num_stages=2, registers=72),  # 32896 B shared
+    Config(TILE=4096, PROGRAMS=2, num_warps=8, num_stages=2, registers=55),  # 32896 B shared
+    Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=2, registers=40),  # 32896 B shared
+)
+_BACKWARD_COLUMNS_8 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 2064 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 16912 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 33808 B shared, unproven
@@ -509,7 +655,7 @@ _BACKWARD_COLUMNS_4 = (
     Config(TILE=2048, PROGRAMS=2, num_warps=16, num_stages=3),  # at most 33856 B shared, unproven
     Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 66624 B shared, unproven
 )
-_BACKWARD_COLUMNS_5 = (
+_BACKWARD_COLUMNS_9 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 2080 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 33312 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 66592 B shared, unproven
@@ -517,7 +663,7 @@ _BACKWARD_COLUMNS_5 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 66688 B shared, unproven
     Config(TILE=2048, PROGRAMS=2, num_warps=16, num_stages=2),  # at most 33408 B shared, unproven
 )
-_BACKWARD_COLUMNS_6 = (
+_BACKWARD_COLUMNS_10 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 4112 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 8720 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 17424 B shared, unproven
@@ -525,7 +671,7 @@ _BACKWARD_COLUMNS_6 = (
     Config(TILE=4096, PROGRAMS=2, num_warps=16, num_stages=3),  # at most 33856 B shared, unproven
     Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 66624 B shared, unproven
 )
-_BACKWARD_COLUMNS_7 = (
+_BACKWARD_COLUMNS_11 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 2080 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 33312 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 66592 B shared, unproven
@@ -533,7 +679,7 @@ _BACKWARD_COLUMNS_7 = (
     Config(TILE=2048, PROGRAMS=2, num_warps=16, num_stages=2),  # at most 33408 B shared, unproven
     Config(TILE=2048, PROGRAMS=4, num_warps=8, num_stages=1),  # at most 4160 B shared, unproven
 )
-_BACKWARD_COLUMNS_8 = (
+_BACKWARD_COLUMNS_12 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 4112 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 8720 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 17440 B shared, unproven
@@ -541,7 +687,7 @@ _BACKWARD_COLUMNS_8 = (
     Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 33856 B shared, unproven
     Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 66624 B shared, unproven
 )
-_BACKWARD_COLUMNS_9 = (
+_BACKWARD_COLUMNS_13 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 2064 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 16912 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 33808 B shared, unproven
@@ -549,7 +695,7 @@ _BACKWARD_COLUMNS_9 = (
     Config(TILE=2048, PROGRAMS=2, num_warps=16, num_stages=3),  # at most 33856 B shared, unproven
     Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 66624 B shared, unproven
 )
-_BACKWARD_COLUMNS_10 = (
+_BACKWARD_COLUMNS_14 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 2080 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 33312 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 66592 B shared, unproven
@@ -557,7 +703,7 @@ _BACKWARD_COLUMNS_10 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=2),  # at most 33344 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 66688 B shared, unproven
 )
-_BACKWARD_COLUMNS_11 = (
+_BACKWARD_COLUMNS_15 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 4112 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 16912 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 33824 B shared, unproven
@@ -565,7 +711,7 @@ _BACKWARD_COLUMNS_11 = (
     Config(TILE=4096, PROGRAMS=4, num_warps=8, num_stages=1),  # at most 8224 B shared, unproven
     Config(TILE=8192, PROGRAMS=4, num_warps=8, num_stages=1),  # at most 8224 B shared, unproven
 )
-_BACKWARD_COLUMNS_12 = (
+_BACKWARD_COLUMNS_16 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 4128 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 33312 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=16, num_stages=2),  # at most 33408 B shared, unproven
@@ -573,7 +719,7 @@ _BACKWARD_COLUMNS_12 = (
     Config(TILE=4096, PROGRAMS=4, num_warps=8, num_stages=1),  # at most 8256 B shared, unproven
     Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 16512 B shared, unproven
 )
-_BACKWARD_COLUMNS_13 = (
+_BACKWARD_COLUMNS_17 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 8208 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 17424 B shared, unproven
     Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=3),  # at most 17424 B shared, unproven
@@ -581,7 +727,7 @@ _BACKWARD_COLUMNS_13 = (
     Config(TILE=4096, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 33824 B shared, unproven
     Config(TILE=4096, PROGRAMS=2, num_warps=8, num_stages=2),  # at most 16928 B shared, unproven
 )
-_BACKWARD_COLUMNS_14 = (
+_BACKWARD_COLUMNS_18 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 4112 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 16912 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 33808 B shared, unproven
@@ -589,7 +735,7 @@ _BACKWARD_COLUMNS_14 = (
     Config(TILE=2048, PROGRAMS=2, num_warps=8, num_stages=2),  # at most 16928 B shared, unproven
     Config(TILE=4096, PROGRAMS=4, num_warps=8, num_stages=1),  # at most 8224 B shared, unproven
 )
-_BACKWARD_COLUMNS_15 = (
+_BACKWARD_COLUMNS_19 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 4128 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 33312 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 8256 B shared, unproven
@@ -597,7 +743,7 @@ _BACKWARD_COLUMNS_15 = (
     Config(TILE=2048, PROGRAMS=4, num_warps=8, num_stages=1),  # at most 8256 B shared, unproven
     Config(TILE=4096, PROGRAMS=4, num_warps=8, num_stages=1),  # at most 8256 B shared, unproven
 )
-_BACKWARD_COLUMNS_16 = (
+_BACKWARD_COLUMNS_20 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 8208 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 8720 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 17424 B shared, unproven
@@ -607,26 +753,30 @@ _BACKWARD_COLUMNS_16 = (
 )
 #: Tiles of TILE elements over rows and columns, in PROGRAMS programs an SM; by architecture class and element size in bytes.
 BACKWARD_COLUMNS_CONFIGS = by_class(
-    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (1,), _BACKWARD_COLUMNS_1),
-    (("sm_80", "sm_90", "sm_100"), (2,), _BACKWARD_COLUMNS_1),
+    (("sm_80", "sm_100", "sm_89", "sm_86", "sm_120"), (1,), _BACKWARD_COLUMNS_1),
+    (("sm_80", "sm_100"), (2,), _BACKWARD_COLUMNS_1),
     (("sm_89",), (2,), _BACKWARD_COLUMNS_2),
-    (("sm_80", "sm_90", "sm_100", "gfx950"), (4,), _BACKWARD_COLUMNS_2),
+    (("sm_80", "sm_100", "gfx950"), (4,), _BACKWARD_COLUMNS_2),
     (("gfx90a", "gfx942", "gfx950"), (1,), _BACKWARD_COLUMNS_3),
     (("gfx90a",), (2,), _BACKWARD_COLUMNS_3),
-    (("sm_80", "sm_90", "sm_100", "gfx950"), (8,), _BACKWARD_COLUMNS_3),
-    (("sm_89", "sm_86"), (4,), _BACKWARD_COLUMNS_4),
-    (("sm_89",), (8,), _BACKWARD_COLUMNS_5),
-    (("sm_86",), (2,), _BACKWARD_COLUMNS_6),
-    (("sm_86",), (8,), _BACKWARD_COLUMNS_7),
-    (("sm_120",), (2,), _BACKWARD_COLUMNS_8),
-    (("sm_120",), (4,), _BACKWARD_COLUMNS_9),
-    (("sm_120",), (8,), _BACKWARD_COLUMNS_10),
-    (("gfx90a",), (4,), _BACKWARD_COLUMNS_11),
-    (("gfx90a",), (8,), _BACKWARD_COLUMNS_12),
-    (("gfx942",), (2,), _BACKWARD_COLUMNS_13),
-    (("gfx942",), (4,), _BACKWARD_COLUMNS_14),
-    (("gfx942",), (8,), _BACKWARD_COLUMNS_15),
-    (("gfx950",), (2,), _BACKWARD_COLUMNS_16),
+    (("sm_80", "sm_100", "gfx950"), (8,), _BACKWARD_COLUMNS_3),
+    (("sm_90",), (1,), _BACKWARD_COLUMNS_4),
+    (("sm_90",), (2,), _BACKWARD_COLUMNS_5),
+    (("sm_90",), (4,), _BACKWARD_COLUMNS_6),
+    (("sm_90",), (8,), _BACKWARD_COLUMNS_7),
+    (("sm_89", "sm_86"), (4,), _BACKWARD_COLUMNS_8),
+    (("sm_89",), (8,), _BACKWARD_COLUMNS_9),
+    (("sm_86",), (2,), _BACKWARD_COLUMNS_10),
+    (("sm_86",), (8,), _BACKWARD_COLUMNS_11),
+    (("sm_120",), (2,), _BACKWARD_COLUMNS_12),
+    (("sm_120",), (4,), _BACKWARD_COLUMNS_13),
+    (("sm_120",), (8,), _BACKWARD_COLUMNS_14),
+    (("gfx90a",), (4,), _BACKWARD_COLUMNS_15),
+    (("gfx90a",), (8,), _BACKWARD_COLUMNS_16),
+    (("gfx942",), (2,), _BACKWARD_COLUMNS_17),
+    (("gfx942",), (4,), _BACKWARD_COLUMNS_18),
+    (("gfx942",), (8,), _BACKWARD_COLUMNS_19),
+    (("gfx950",), (2,), _BACKWARD_COLUMNS_20),
 )
 
 

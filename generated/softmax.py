@@ -215,6 +215,38 @@ _BACKWARD_BLOCK_3 = (
     Config(TILE=8192, num_warps=16),  # at most 1024 B shared, unproven
 )
 _BACKWARD_BLOCK_4 = (
+    Config(TILE=4096, num_warps=2, registers=141),  # 8 B shared
+    Config(TILE=4096, num_warps=8, registers=47),  # 32 B shared
+    Config(TILE=8192, num_warps=4, registers=141),  # 16 B shared
+    Config(TILE=8192, num_warps=8, registers=77),  # 32 B shared
+    Config(TILE=16384, num_warps=8, registers=142),  # 32 B shared
+    Config(TILE=32768, num_warps=32, registers=64, spills=True),  # 128 B shared, 40 B spilled
+)
+_BACKWARD_BLOCK_5 = (
+    Config(TILE=4096, num_warps=2, registers=140),  # 8 B shared
+    Config(TILE=4096, num_warps=8, registers=48),  # 32 B shared
+    Config(TILE=8192, num_warps=4, registers=140),  # 16 B shared
+    Config(TILE=8192, num_warps=8, registers=78),  # 32 B shared
+    Config(TILE=16384, num_warps=8, registers=142),  # 32 B shared
+    Config(TILE=32768, num_warps=32, registers=64, spills=True),  # 128 B shared, 40 B spilled
+)
+_BACKWARD_BLOCK_6 = (
+    Config(TILE=512, num_warps=1, registers=54),  # 0 B shared
+    Config(TILE=1024, num_warps=1, registers=72),  # 0 B shared
+    Config(TILE=4096, num_warps=2, registers=146),  # 8 B shared
+    Config(TILE=4096, num_warps=8, registers=45),  # 32 B shared
+    Config(TILE=8192, num_warps=4, registers=150),  # 16 B shared
+    Config(TILE=16384, num_warps=16, registers=76),  # 64 B shared
+)
+_BACKWARD_BLOCK_7 = (
+    Config(TILE=512, num_warps=1, registers=72),  # 0 B shared
+    Config(TILE=512, num_warps=2, registers=48),  # 64 B shared
+    Config(TILE=1024, num_warps=1, registers=146),  # 0 B shared
+    Config(TILE=4096, num_warps=4, registers=212),  # 512 B shared
+    Config(TILE=4096, num_warps=8, registers=106),  # 512 B shared
+    Config(TILE=8192, num_warps=16, registers=106),  # 1024 B shared
+)
+_BACKWARD_BLOCK_8 = (
     Config(TILE=4096, num_warps=4),  # at most 64 B shared, unproven
     Config(TILE=4096, num_warps=8),  # at most 64 B shared, unproven
     Config(TILE=8192, num_warps=2),  # at most 128 B shared, unproven
@@ -224,11 +256,15 @@ _BACKWARD_BLOCK_4 = (
 )
 #: Whole rows in registers, TILE elements to a program; by architecture class and element size in bytes.
 BACKWARD_BLOCK_CONFIGS = by_class(
-    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2), _BACKWARD_BLOCK_1),
-    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (4,), _BACKWARD_BLOCK_2),
+    (("sm_80", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2), _BACKWARD_BLOCK_1),
+    (("sm_80", "sm_100", "sm_89", "sm_86", "sm_120"), (4,), _BACKWARD_BLOCK_2),
     (("gfx90a", "gfx942", "gfx950"), (8,), _BACKWARD_BLOCK_2),
-    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _BACKWARD_BLOCK_3),
-    (("gfx90a", "gfx942", "gfx950"), (1, 2, 4), _BACKWARD_BLOCK_4),
+    (("sm_80", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _BACKWARD_BLOCK_3),
+    (("sm_90",), (1,), _BACKWARD_BLOCK_4),
+    (("sm_90",), (2,), _BACKWARD_BLOCK_5),
+    (("sm_90",), (4,), _BACKWARD_BLOCK_6),
+    (("sm_90",), (8,), _BACKWARD_BLOCK_7),
+    (("gfx90a", "gfx942", "gfx950"), (1, 2, 4), _BACKWARD_BLOCK_8),
 )
 
 _BACKWARD_LOOP_1 = (
@@ -248,6 +284,38 @@ _BACKWARD_LOOP_2 = (
     Config(TILE=16384, num_warps=32),  # at most 65536 B shared, unproven
 )
 _BACKWARD_LOOP_3 = (
+    Config(TILE=2048, num_warps=4, registers=31),  # 16 B shared
+    Config(TILE=2048, num_warps=8, registers=27),  # 32 B shared
+    Config(TILE=4096, num_warps=4, registers=32),  # 16 B shared
+    Config(TILE=8192, num_warps=16, registers=31),  # 64 B shared
+    Config(TILE=16384, num_warps=8, registers=45),  # 32 B shared
+    Config(TILE=32768, num_warps=32, registers=32),  # 128 B shared
+)
+_BACKWARD_LOOP_4 = (
+    Config(TILE=2048, num_warps=4, registers=31),  # 16 B shared
+    Config(TILE=2048, num_warps=8, registers=32),  # 32 B shared
+    Config(TILE=4096, num_warps=4, registers=45),  # 16 B shared
+    Config(TILE=8192, num_warps=16, registers=30),  # 64 B shared, 32 registers in split rows
+    Config(TILE=16384, num_warps=8, registers=88),  # 32 B shared
+    Config(TILE=32768, num_warps=32, registers=44),  # 128 B shared
+)
+_BACKWARD_LOOP_5 = (
+    Config(TILE=2048, num_warps=4, registers=42),  # 16 B shared
+    Config(TILE=2048, num_warps=8, registers=46),  # 32 B shared
+    Config(TILE=4096, num_warps=4, registers=54),  # 16 B shared
+    Config(TILE=8192, num_warps=16, registers=40),  # 64 B shared
+    Config(TILE=16384, num_warps=8, registers=104),  # 32 B shared
+    Config(TILE=32768, num_warps=32, registers=54),  # 128 B shared
+)
+_BACKWARD_LOOP_6 = (
+    Config(TILE=2048, num_warps=4, registers=66),  # 32 B shared
+    Config(TILE=2048, num_warps=8, registers=48),  # 64 B shared
+    Config(TILE=2048, num_warps=16, registers=40),  # 128 B shared
+    Config(TILE=8192, num_warps=4, registers=174),  # 32 B shared
+    Config(TILE=8192, num_warps=16, registers=64),  # 128 B shared
+    Config(TILE=16384, num_warps=32, registers=64),  # 256 B shared
+)
+_BACKWARD_LOOP_7 = (
     Config(TILE=8192, num_warps=4),  # at most 2048 B shared, unproven
     Config(TILE=8192, num_warps=8),  # at most 2048 B shared, unproven
     Config(TILE=16384, num_warps=8),  # at most 4096 B shared, unproven
@@ -255,7 +323,7 @@ _BACKWARD_LOOP_3 = (
     Config(TILE=32768, num_warps=8),  # at most 8192 B shared, unproven
     Config(TILE=32768, num_warps=16),  # at most 8192 B shared, unproven
 )
-_BACKWARD_LOOP_4 = (
+_BACKWARD_LOOP_8 = (
     Config(TILE=2048, num_warps=4),  # at most 8192 B shared, unproven
     Config(TILE=8192, num_warps=4),  # at most 32768 B shared, unproven
     Config(TILE=8192, num_warps=16),  # at most 32768 B shared, unproven
@@ -263,7 +331,7 @@ _BACKWARD_LOOP_4 = (
     Config(TILE=32768, num_warps=8),  # at most 131072 B shared, unproven
     Config(TILE=32768, num_warps=16),  # at most 131072 B shared, unproven
 )
-_BACKWARD_LOOP_5 = (
+_BACKWARD_LOOP_9 = (
     Config(TILE=2048, num_warps=4),  # at most 8192 B shared, unproven
     Config(TILE=2048, num_warps=8),  # at most 8192 B shared, unproven
     Config(TILE=2048, num_warps=16),  # at most 8192 B shared, unproven
@@ -273,12 +341,16 @@ _BACKWARD_LOOP_5 = (
 )
 #: Sweeps over one row, TILE elements at a time; by architecture class and element size in bytes.
 BACKWARD_LOOP_CONFIGS = by_class(
-    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2, 4), _BACKWARD_LOOP_1),
-    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _BACKWARD_LOOP_2),
-    (("gfx90a", "gfx942", "gfx950"), (1,), _BACKWARD_LOOP_3),
-    (("gfx90a", "gfx942", "gfx950"), (2, 4), _BACKWARD_LOOP_4),
-    (("gfx950",), (8,), _BACKWARD_LOOP_4),
-    (("gfx90a", "gfx942"), (8,), _BACKWARD_LOOP_5),
+    (("sm_80", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2, 4), _BACKWARD_LOOP_1),
+    (("sm_80", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _BACKWARD_LOOP_2),
+    (("sm_90",), (1,), _BACKWARD_LOOP_3),
+    (("sm_90",), (2,), _BACKWARD_LOOP_4),
+    (("sm_90",), (4,), _BACKWARD_LOOP_5),
+    (("sm_90",), (8,), _BACKWARD_LOOP_6),
+    (("gfx90a", "gfx942", "gfx950"), (1,), _BACKWARD_LOOP_7),
+    (("gfx90a", "gfx942", "gfx950"), (2, 4), _BACKWARD_LOOP_8),
+    (("gfx950",), (8,), _BACKWARD_LOOP_8),
+    (("gfx90a", "gfx942"), (8,), _BACKWARD_LOOP_9),
 )
 
 
