@@ -78,6 +78,7 @@ VALID = {
         node("take", Y, I, dims="M N", dim="P"), X, dims="N", over=("M",)
     ),
     "detach": node("detach", X, dims="M N"),
+    "expand": node("expand", EPS, dims="M N"),
     "guarded load": MAKE.load("x", "M N", I, N, MASK),
     "item": loop(),
     "loaded extent": loop(extent=I),
@@ -195,6 +196,7 @@ BROKEN: list[tuple[str, Node]] = [
     ("it wants an index for each stored dim", load(M, N, guarded=True)),
     ("an index is no integer", load(M, X)),
     ("the guard is no boolean", load(M, N, I, guarded=True)),
+    ("it lacks a dim of its value", node("expand", X, dims="M")),
     ("its value lacks the dim", node("take", X, I, dims="M N", dim="P")),
     ("the position is no integer", node("take", X, EPS, dims="M", dim="N")),
     ("it stacks nothing", node("stack", dims="Two", dim="Two")),
