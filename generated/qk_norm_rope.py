@@ -385,91 +385,29 @@ BACKWARD_LOOP_CONFIGS = by_class(
 
 _BACKWARD_SUMS_1 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 8208 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 33296 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 66576 B shared, unproven
-    Config(TILE=2048, PROGRAMS=2, num_warps=8, num_stages=3),  # at most 66592 B shared, unproven
-    Config(TILE=4096, PROGRAMS=2, num_warps=16, num_stages=2),  # at most 66112 B shared, unproven
-    Config(TILE=8192, PROGRAMS=1, num_warps=32, num_stages=2),  # at most 131712 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 33808 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 8224 B shared, unproven
+    Config(TILE=2048, PROGRAMS=4, num_warps=8, num_stages=3),  # at most 33824 B shared, unproven
+    Config(TILE=4096, PROGRAMS=2, num_warps=16, num_stages=3),  # at most 66624 B shared, unproven
+    Config(TILE=8192, PROGRAMS=1, num_warps=32, num_stages=3),  # at most 132224 B shared, unproven
 )
 _BACKWARD_SUMS_2 = (
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 2064 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 66064 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 132160 B shared, unproven
-    Config(TILE=2048, PROGRAMS=2, num_warps=8, num_stages=2),  # at most 66080 B shared, unproven
-    Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=2),  # at most 131648 B shared, unproven
-    Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 8256 B shared, unproven
-)
-_BACKWARD_SUMS_3 = (
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 2080 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 131616 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 4160 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=2),  # at most 131648 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=16, num_stages=2),  # at most 131712 B shared, unproven
-    Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 8320 B shared, unproven
-)
-_BACKWARD_SUMS_4 = (
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1, registers=232),  # 8192 B shared
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2, registers=215),  # 16408 B shared
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3, registers=219),  # 32912 B shared
-    Config(
-        TILE=2048, PROGRAMS=2, num_warps=8, num_stages=3, registers=97
-    ),  # 32816 B shared, 98 registers in split rows
-    Config(TILE=4096, PROGRAMS=2, num_warps=16, num_stages=2, registers=98),  # 32840 B shared
-    Config(
-        TILE=8192, PROGRAMS=1, num_warps=32, num_stages=2, registers=64, spills=True
-    ),  # 65672 B shared, 20 B spilled
-)
-_BACKWARD_SUMS_5 = (
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1, registers=168),  # 4096 B shared
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2, registers=194),  # 32792 B shared
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3, registers=206),  # 65680 B shared
-    Config(TILE=2048, PROGRAMS=2, num_warps=8, num_stages=3, registers=102),  # 65584 B shared
-    Config(TILE=4096, PROGRAMS=2, num_warps=16, num_stages=2, registers=107),  # 65608 B shared
-    Config(
-        TILE=8192, PROGRAMS=1, num_warps=32, num_stages=2, registers=64, spills=True
-    ),  # 131208 B shared, 48 B spilled
-)
-_BACKWARD_SUMS_6 = (
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1, registers=182),  # 2048 B shared
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2, registers=241),  # 65572 B shared
-    Config(TILE=2048, PROGRAMS=1, num_warps=16, num_stages=3, registers=84),  # 131160 B shared
-    Config(TILE=2048, PROGRAMS=2, num_warps=8, num_stages=2, registers=100),  # 65588 B shared
-    Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=2, registers=128),  # 131156 B shared
-    Config(
-        TILE=8192, PROGRAMS=1, num_warps=16, num_stages=1, registers=128, spills=True
-    ),  # 8192 B shared, 52 B spilled
-)
-_BACKWARD_SUMS_7 = (
-    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=1, registers=174),  # 4096 B shared
-    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=2, registers=212),  # 131160 B shared
-    Config(TILE=2048, PROGRAMS=1, num_warps=16, num_stages=2, registers=128),  # 131224 B shared
-    Config(
-        TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1, registers=255, spills=True
-    ),  # 4096 B shared, 692 B spilled
-    Config(
-        TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2, registers=255, spills=True
-    ),  # 131128 B shared, 844 B spilled
-    Config(
-        TILE=4096, PROGRAMS=1, num_warps=16, num_stages=1, registers=128, spills=True
-    ),  # 8192 B shared, 292 B spilled
-)
-_BACKWARD_SUMS_8 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 4112 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 33296 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 66592 B shared, unproven
-    Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=2),  # at most 33296 B shared, unproven
-    Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=2),  # at most 66112 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 66576 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 8224 B shared, unproven
+    Config(TILE=2048, PROGRAMS=2, num_warps=8, num_stages=3),  # at most 66592 B shared, unproven
+    Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 132160 B shared, unproven
     Config(TILE=8192, PROGRAMS=1, num_warps=32, num_stages=1),  # at most 32896 B shared, unproven
 )
-_BACKWARD_SUMS_9 = (
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 4128 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 131616 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 8256 B shared, unproven
-    Config(TILE=2048, PROGRAMS=4, num_warps=4, num_stages=1),  # at most 4128 B shared, unproven
-    Config(TILE=4096, PROGRAMS=2, num_warps=4, num_stages=1),  # at most 4128 B shared, unproven
-    Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 16512 B shared, unproven
+_BACKWARD_SUMS_3 = (
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 2064 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 132112 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 4128 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 132160 B shared, unproven
+    Config(TILE=4096, PROGRAMS=2, num_warps=8, num_stages=1),  # at most 4128 B shared, unproven
+    Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 8256 B shared, unproven
 )
-_BACKWARD_SUMS_10 = (
+_BACKWARD_SUMS_4 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 2080 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 4160 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 8320 B shared, unproven
@@ -477,63 +415,61 @@ _BACKWARD_SUMS_10 = (
     Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=1),  # at most 2080 B shared, unproven
     Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 8320 B shared, unproven
 )
-_BACKWARD_SUMS_11 = (
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 4112 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 33296 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 66576 B shared, unproven
-    Config(TILE=2048, PROGRAMS=2, num_warps=8, num_stages=2),  # at most 33312 B shared, unproven
-    Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=2),  # at most 66112 B shared, unproven
+_BACKWARD_SUMS_5 = (
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1, registers=232),  # 8192 B shared
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3, registers=219),  # 32912 B shared
+    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 8224 B shared, unproven
+    Config(TILE=2048, PROGRAMS=4, num_warps=8, num_stages=3),  # at most 33824 B shared, unproven
+    Config(TILE=4096, PROGRAMS=2, num_warps=16, num_stages=3),  # at most 66624 B shared, unproven
+    Config(TILE=8192, PROGRAMS=1, num_warps=32, num_stages=3),  # at most 132224 B shared, unproven
+)
+_BACKWARD_SUMS_6 = (
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1, registers=168),  # 4096 B shared
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3, registers=206),  # 65680 B shared
+    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 8224 B shared, unproven
+    Config(TILE=2048, PROGRAMS=2, num_warps=8, num_stages=3, registers=102),  # 65584 B shared
+    Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 132160 B shared, unproven
     Config(TILE=8192, PROGRAMS=1, num_warps=32, num_stages=1),  # at most 32896 B shared, unproven
 )
-_BACKWARD_SUMS_12 = (
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 2064 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 66064 B shared, unproven
+_BACKWARD_SUMS_7 = (
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1, registers=182),  # 2048 B shared
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 132112 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 4128 B shared, unproven
-    Config(TILE=2048, PROGRAMS=4, num_warps=4, num_stages=1),  # at most 2064 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=16, num_stages=3, registers=84),  # 131160 B shared
     Config(TILE=4096, PROGRAMS=2, num_warps=8, num_stages=1),  # at most 4128 B shared, unproven
-    Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 8256 B shared, unproven
+    Config(
+        TILE=8192, PROGRAMS=1, num_warps=16, num_stages=1, registers=128, spills=True
+    ),  # 8192 B shared, 52 B spilled
 )
-_BACKWARD_SUMS_13 = (
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 4112 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 33296 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 66576 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 66592 B shared, unproven
-    Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=2),  # at most 66112 B shared, unproven
-    Config(TILE=8192, PROGRAMS=1, num_warps=32, num_stages=1),  # at most 32896 B shared, unproven
+_BACKWARD_SUMS_8 = (
+    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=1, registers=174),  # 4096 B shared
+    Config(TILE=2048, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 8320 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=32, num_stages=1),  # at most 16640 B shared, unproven
+    Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=1),  # at most 2080 B shared, unproven
+    Config(
+        TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1, registers=255, spills=True
+    ),  # 4096 B shared, 692 B spilled
+    Config(
+        TILE=4096, PROGRAMS=1, num_warps=16, num_stages=1, registers=128, spills=True
+    ),  # 8192 B shared, 292 B spilled
 )
-_BACKWARD_SUMS_14 = (
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 2064 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 66064 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=16, num_stages=2),  # at most 66112 B shared, unproven
-    Config(TILE=2048, PROGRAMS=4, num_warps=4, num_stages=1),  # at most 2064 B shared, unproven
-    Config(TILE=4096, PROGRAMS=2, num_warps=8, num_stages=1),  # at most 4128 B shared, unproven
-    Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 8256 B shared, unproven
-)
-_BACKWARD_SUMS_15 = (
+_BACKWARD_SUMS_9 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 8208 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 16912 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 33808 B shared, unproven
     Config(TILE=2048, PROGRAMS=4, num_warps=4, num_stages=1),  # at most 8208 B shared, unproven
-    Config(TILE=8192, PROGRAMS=2, num_warps=4, num_stages=1),  # at most 16400 B shared, unproven
-    Config(TILE=16384, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 32800 B shared, unproven
+    Config(TILE=4096, PROGRAMS=2, num_warps=4, num_stages=1),  # at most 8208 B shared, unproven
+    Config(TILE=4096, PROGRAMS=2, num_warps=8, num_stages=1),  # at most 16416 B shared, unproven
+    Config(TILE=8192, PROGRAMS=1, num_warps=32, num_stages=1),  # at most 32896 B shared, unproven
 )
-_BACKWARD_SUMS_16 = (
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 8208 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 66064 B shared, unproven
-    Config(TILE=2048, PROGRAMS=4, num_warps=4, num_stages=1),  # at most 8208 B shared, unproven
-    Config(TILE=4096, PROGRAMS=4, num_warps=4, num_stages=1),  # at most 8208 B shared, unproven
-    Config(TILE=8192, PROGRAMS=2, num_warps=8, num_stages=1),  # at most 16416 B shared, unproven
-    Config(TILE=16384, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 32832 B shared, unproven
-)
-_BACKWARD_SUMS_17 = (
+_BACKWARD_SUMS_10 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 4112 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 8224 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 66576 B shared, unproven
+    Config(TILE=2048, PROGRAMS=4, num_warps=4, num_stages=1),  # at most 4112 B shared, unproven
     Config(TILE=2048, PROGRAMS=4, num_warps=8, num_stages=1),  # at most 8224 B shared, unproven
-    Config(TILE=4096, PROGRAMS=4, num_warps=4, num_stages=1),  # at most 4112 B shared, unproven
-    Config(TILE=8192, PROGRAMS=2, num_warps=8, num_stages=1),  # at most 8224 B shared, unproven
-    Config(TILE=16384, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 16448 B shared, unproven
+    Config(TILE=4096, PROGRAMS=2, num_warps=8, num_stages=1),  # at most 8224 B shared, unproven
+    Config(TILE=8192, PROGRAMS=1, num_warps=32, num_stages=1),  # at most 32896 B shared, unproven
 )
-_BACKWARD_SUMS_18 = (
+_BACKWARD_SUMS_11 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 4128 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 8256 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 16512 B shared, unproven
@@ -541,285 +477,181 @@ _BACKWARD_SUMS_18 = (
     Config(TILE=4096, PROGRAMS=2, num_warps=8, num_stages=1),  # at most 8256 B shared, unproven
     Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 16512 B shared, unproven
 )
-_BACKWARD_SUMS_19 = (
+_BACKWARD_SUMS_12 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 8208 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 16912 B shared, unproven
-    Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=2),  # at most 16912 B shared, unproven
-    Config(TILE=4096, PROGRAMS=1, num_warps=8, num_stages=2),  # at most 33312 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 33808 B shared, unproven
+    Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=1),  # at most 8208 B shared, unproven
+    Config(TILE=2048, PROGRAMS=4, num_warps=4, num_stages=1),  # at most 8208 B shared, unproven
     Config(TILE=8192, PROGRAMS=2, num_warps=4, num_stages=1),  # at most 16400 B shared, unproven
     Config(TILE=16384, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 32800 B shared, unproven
 )
-_BACKWARD_SUMS_20 = (
+_BACKWARD_SUMS_13 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 8208 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 33296 B shared, unproven
-    Config(TILE=2048, PROGRAMS=4, num_warps=4, num_stages=1),  # at most 8208 B shared, unproven
-    Config(TILE=4096, PROGRAMS=2, num_warps=8, num_stages=1),  # at most 16416 B shared, unproven
-    Config(TILE=8192, PROGRAMS=2, num_warps=8, num_stages=1),  # at most 16416 B shared, unproven
-    Config(TILE=16384, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 32832 B shared, unproven
-)
-_BACKWARD_SUMS_21 = (
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 4112 B shared, unproven
-    Config(TILE=2048, PROGRAMS=2, num_warps=8, num_stages=1),  # at most 8224 B shared, unproven
-    Config(TILE=2048, PROGRAMS=4, num_warps=8, num_stages=1),  # at most 8224 B shared, unproven
-    Config(TILE=4096, PROGRAMS=2, num_warps=16, num_stages=1),  # at most 16448 B shared, unproven
-    Config(TILE=8192, PROGRAMS=2, num_warps=8, num_stages=1),  # at most 8224 B shared, unproven
-    Config(TILE=16384, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 16448 B shared, unproven
-)
-_BACKWARD_SUMS_22 = (
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 4128 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 8256 B shared, unproven
-    Config(TILE=2048, PROGRAMS=2, num_warps=8, num_stages=1),  # at most 8256 B shared, unproven
-    Config(TILE=2048, PROGRAMS=4, num_warps=4, num_stages=1),  # at most 4128 B shared, unproven
-    Config(TILE=4096, PROGRAMS=2, num_warps=8, num_stages=1),  # at most 8256 B shared, unproven
-    Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 16512 B shared, unproven
-)
-_BACKWARD_SUMS_23 = (
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 8208 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 16912 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 33808 B shared, unproven
     Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=1),  # at most 8208 B shared, unproven
-    Config(TILE=8192, PROGRAMS=2, num_warps=16, num_stages=2),  # at most 66112 B shared, unproven
-    Config(TILE=16384, PROGRAMS=1, num_warps=16, num_stages=2),  # at most 131648 B shared, unproven
+    Config(TILE=2048, PROGRAMS=4, num_warps=4, num_stages=1),  # at most 8208 B shared, unproven
+    Config(TILE=4096, PROGRAMS=4, num_warps=4, num_stages=1),  # at most 16400 B shared, unproven
+    Config(TILE=8192, PROGRAMS=2, num_warps=8, num_stages=1),  # at most 32800 B shared, unproven
+    Config(TILE=16384, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 65600 B shared, unproven
 )
-_BACKWARD_SUMS_24 = (
+_BACKWARD_SUMS_14 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 8208 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 33296 B shared, unproven
+    Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=3),  # at most 66576 B shared, unproven
     Config(TILE=4096, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 132128 B shared, unproven
-    Config(TILE=4096, PROGRAMS=2, num_warps=8, num_stages=2),  # at most 66080 B shared, unproven
-    Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=2),  # at most 131648 B shared, unproven
+    Config(TILE=8192, PROGRAMS=2, num_warps=8, num_stages=1),  # at most 16416 B shared, unproven
+    Config(TILE=8192, PROGRAMS=2, num_warps=16, num_stages=1),  # at most 32832 B shared, unproven
     Config(TILE=16384, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 32832 B shared, unproven
 )
 #: Whole rows in registers, TILE elements at a time, in PROGRAMS programs an SM; by architecture class and element size in bytes.
 BACKWARD_SUMS_CONFIGS = by_class(
-    (("sm_80", "sm_100", "sm_89", "sm_86", "sm_120"), (1,), _BACKWARD_SUMS_1),
-    (("sm_80", "sm_100"), (2,), _BACKWARD_SUMS_1),
-    (("sm_80", "sm_100"), (4,), _BACKWARD_SUMS_2),
-    (("sm_80", "sm_100"), (8,), _BACKWARD_SUMS_3),
-    (("sm_90",), (1,), _BACKWARD_SUMS_4),
-    (("sm_90",), (2,), _BACKWARD_SUMS_5),
-    (("sm_90",), (4,), _BACKWARD_SUMS_6),
-    (("sm_90",), (8,), _BACKWARD_SUMS_7),
-    (("sm_89",), (2,), _BACKWARD_SUMS_8),
-    (("sm_89",), (4,), _BACKWARD_SUMS_9),
-    (("gfx950",), (8,), _BACKWARD_SUMS_9),
-    (("sm_89", "sm_86", "sm_120"), (8,), _BACKWARD_SUMS_10),
-    (("sm_86",), (2,), _BACKWARD_SUMS_11),
-    (("sm_86",), (4,), _BACKWARD_SUMS_12),
-    (("sm_120",), (2,), _BACKWARD_SUMS_13),
-    (("sm_120",), (4,), _BACKWARD_SUMS_14),
-    (("gfx90a",), (1,), _BACKWARD_SUMS_15),
-    (("gfx90a",), (2,), _BACKWARD_SUMS_16),
-    (("gfx950",), (4,), _BACKWARD_SUMS_16),
-    (("gfx90a",), (4,), _BACKWARD_SUMS_17),
-    (("gfx90a",), (8,), _BACKWARD_SUMS_18),
-    (("gfx942",), (1,), _BACKWARD_SUMS_19),
-    (("gfx942",), (2,), _BACKWARD_SUMS_20),
-    (("gfx942",), (4,), _BACKWARD_SUMS_21),
-    (("gfx942",), (8,), _BACKWARD_SUMS_22),
-    (("gfx950",), (1,), _BACKWARD_SUMS_23),
-    (("gfx950",), (2,), _BACKWARD_SUMS_24),
+    (("sm_80", "sm_100"), (1,), _BACKWARD_SUMS_1),
+    (("sm_80", "sm_100"), (2,), _BACKWARD_SUMS_2),
+    (("sm_80", "sm_100"), (4,), _BACKWARD_SUMS_3),
+    (("sm_80", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _BACKWARD_SUMS_4),
+    (("sm_90",), (1,), _BACKWARD_SUMS_5),
+    (("sm_90",), (2,), _BACKWARD_SUMS_6),
+    (("sm_90",), (4,), _BACKWARD_SUMS_7),
+    (("sm_90",), (8,), _BACKWARD_SUMS_8),
+    (("sm_89", "sm_86", "sm_120"), (1,), _BACKWARD_SUMS_9),
+    (("sm_89", "sm_86", "sm_120"), (2,), _BACKWARD_SUMS_10),
+    (("sm_89", "sm_86", "sm_120"), (4,), _BACKWARD_SUMS_11),
+    (("gfx90a", "gfx942", "gfx950"), (8,), _BACKWARD_SUMS_11),
+    (("gfx90a", "gfx942"), (1,), _BACKWARD_SUMS_12),
+    (("gfx950",), (1,), _BACKWARD_SUMS_13),
+    (("gfx90a", "gfx942"), (2,), _BACKWARD_SUMS_13),
+    (("gfx90a", "gfx942", "gfx950"), (4,), _BACKWARD_SUMS_13),
+    (("gfx950",), (2,), _BACKWARD_SUMS_14),
 )
 
 _BACKWARD_COLUMNS_1 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 8208 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 25104 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 50192 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 8224 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=2),  # at most 25120 B shared, unproven
-    Config(TILE=2048, PROGRAMS=4, num_warps=8, num_stages=2),  # at most 25120 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 50208 B shared, unproven
+    Config(TILE=2048, PROGRAMS=2, num_warps=8, num_stages=3),  # at most 50208 B shared, unproven
+    Config(TILE=2048, PROGRAMS=4, num_warps=8, num_stages=1),  # at most 8224 B shared, unproven
 )
 _BACKWARD_COLUMNS_2 = (
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 2064 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 49680 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 99344 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 99392 B shared, unproven
-    Config(TILE=2048, PROGRAMS=2, num_warps=16, num_stages=2),  # at most 49728 B shared, unproven
-    Config(TILE=2048, PROGRAMS=4, num_warps=4, num_stages=1),  # at most 2064 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 2080 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 197664 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 4160 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 197696 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 8320 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 197760 B shared, unproven
 )
 _BACKWARD_COLUMNS_3 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 4128 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 98848 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 8256 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=2),  # at most 98880 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=16, num_stages=2),  # at most 98944 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 16512 B shared, unproven
+    Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=1),  # at most 4128 B shared, unproven
     Config(TILE=2048, PROGRAMS=2, num_warps=8, num_stages=1),  # at most 8256 B shared, unproven
+    Config(TILE=4096, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 8256 B shared, unproven
 )
 _BACKWARD_COLUMNS_4 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1, registers=96),  # 1024 B shared
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2, registers=96),  # 12544 B shared
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3, registers=96),  # 25088 B shared
     Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=1, registers=62),  # 2048 B shared
-    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=2, registers=64),  # 12544 B shared
-    Config(TILE=2048, PROGRAMS=4, num_warps=8, num_stages=2, registers=64),  # 12544 B shared
+    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 25632 B shared, unproven
+    Config(TILE=2048, PROGRAMS=2, num_warps=8, num_stages=3),  # at most 25632 B shared, unproven
+    Config(TILE=2048, PROGRAMS=4, num_warps=8, num_stages=1),  # at most 8224 B shared, unproven
 )
 _BACKWARD_COLUMNS_5 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1, registers=98),  # 1024 B shared
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2, registers=122),  # 24832 B shared
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3, registers=119),  # 49664 B shared
+    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 8224 B shared, unproven
     Config(TILE=2048, PROGRAMS=2, num_warps=8, num_stages=3, registers=79),  # 49664 B shared
     Config(TILE=2048, PROGRAMS=4, num_warps=8, num_stages=3, registers=79),  # 49664 B shared
     Config(TILE=4096, PROGRAMS=2, num_warps=16, num_stages=3, registers=78),  # 99328 B shared
 )
 _BACKWARD_COLUMNS_6 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1, registers=128),  # 1024 B shared
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2, registers=128),  # 49536 B shared
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3, registers=125),  # 99072 B shared
-    Config(TILE=2048, PROGRAMS=2, num_warps=8, num_stages=2, registers=71),  # 49536 B shared
-    Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=3, registers=86),  # 198144 B shared
-    Config(
-        TILE=2048, PROGRAMS=1, num_warps=8, num_stages=3, registers=80, spills=True
-    ),  # 99072 B shared, 4 B spilled
+    Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=1),  # at most 2064 B shared, unproven
+    Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=3),  # at most 99344 B shared, unproven
+    Config(TILE=2048, PROGRAMS=4, num_warps=4, num_stages=1),  # at most 2064 B shared, unproven
+    Config(TILE=4096, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 2064 B shared, unproven
 )
 _BACKWARD_COLUMNS_7 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1, registers=178),  # 2048 B shared
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2, registers=255),  # 98816 B shared
     Config(
         TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3, registers=128
     ),  # 197632 B shared, 168 registers in split rows
     Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=1, registers=128),  # 4096 B shared
-    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=2, registers=124),  # 98816 B shared
+    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 197696 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 8320 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=16, num_stages=3, registers=81),  # 197632 B shared
 )
 _BACKWARD_COLUMNS_8 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 4112 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 25104 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 50192 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 8224 B shared, unproven
     Config(TILE=2048, PROGRAMS=2, num_warps=8, num_stages=3),  # at most 50208 B shared, unproven
     Config(TILE=2048, PROGRAMS=4, num_warps=8, num_stages=3),  # at most 50208 B shared, unproven
     Config(TILE=4096, PROGRAMS=2, num_warps=16, num_stages=3),  # at most 99392 B shared, unproven
 )
 _BACKWARD_COLUMNS_9 = (
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 4112 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 49680 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 8208 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 99344 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 99360 B shared, unproven
-    Config(TILE=2048, PROGRAMS=2, num_warps=8, num_stages=2),  # at most 49696 B shared, unproven
-    Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 197696 B shared, unproven
+    Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=1),  # at most 8208 B shared, unproven
+    Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=3),  # at most 99344 B shared, unproven
+    Config(TILE=2048, PROGRAMS=4, num_warps=4, num_stages=1),  # at most 8208 B shared, unproven
+    Config(TILE=4096, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 16400 B shared, unproven
 )
 _BACKWARD_COLUMNS_10 = (
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 2080 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 98848 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 197664 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 4160 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=2),  # at most 98880 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 197760 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 4112 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 99344 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 8224 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 99360 B shared, unproven
+    Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=1),  # at most 4112 B shared, unproven
+    Config(TILE=2048, PROGRAMS=4, num_warps=8, num_stages=1),  # at most 8224 B shared, unproven
 )
 _BACKWARD_COLUMNS_11 = (
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 2064 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 49680 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 99344 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 4128 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 99392 B shared, unproven
-    Config(TILE=2048, PROGRAMS=2, num_warps=16, num_stages=2),  # at most 49728 B shared, unproven
-)
-_BACKWARD_COLUMNS_12 = (
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 2080 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 98848 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 4160 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=2),  # at most 98880 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 8320 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=16, num_stages=2),  # at most 98944 B shared, unproven
-)
-_BACKWARD_COLUMNS_13 = (
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 4112 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 25104 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 50192 B shared, unproven
-    Config(TILE=2048, PROGRAMS=4, num_warps=8, num_stages=1),  # at most 8224 B shared, unproven
-    Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 99392 B shared, unproven
-    Config(TILE=4096, PROGRAMS=2, num_warps=16, num_stages=2),  # at most 49728 B shared, unproven
-)
-_BACKWARD_COLUMNS_14 = (
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 4112 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 25104 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 50192 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 8224 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 50208 B shared, unproven
-    Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 99392 B shared, unproven
-)
-_BACKWARD_COLUMNS_15 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 8208 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 25104 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 50192 B shared, unproven
-    Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=3),  # at most 50192 B shared, unproven
-    Config(TILE=2048, PROGRAMS=4, num_warps=4, num_stages=2),  # at most 25104 B shared, unproven
-    Config(TILE=4096, PROGRAMS=2, num_warps=8, num_stages=2),  # at most 49696 B shared, unproven
-)
-_BACKWARD_COLUMNS_16 = (
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 8208 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 49680 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 99344 B shared, unproven
-    Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=2),  # at most 49680 B shared, unproven
-    Config(TILE=2048, PROGRAMS=4, num_warps=4, num_stages=1),  # at most 8208 B shared, unproven
-    Config(TILE=4096, PROGRAMS=4, num_warps=4, num_stages=1),  # at most 8208 B shared, unproven
-)
-_BACKWARD_COLUMNS_17 = (
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 4112 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 49680 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 8224 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=2),  # at most 49696 B shared, unproven
-    Config(TILE=2048, PROGRAMS=4, num_warps=8, num_stages=1),  # at most 8224 B shared, unproven
-    Config(TILE=4096, PROGRAMS=4, num_warps=4, num_stages=1),  # at most 4112 B shared, unproven
-)
-_BACKWARD_COLUMNS_18 = (
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 4128 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 8256 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 16512 B shared, unproven
-    Config(TILE=2048, PROGRAMS=2, num_warps=16, num_stages=1),  # at most 16512 B shared, unproven
-    Config(TILE=2048, PROGRAMS=4, num_warps=4, num_stages=1),  # at most 4128 B shared, unproven
-    Config(TILE=4096, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 8256 B shared, unproven
-)
-_BACKWARD_COLUMNS_19 = (
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 8208 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 25104 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 50192 B shared, unproven
     Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=1),  # at most 8208 B shared, unproven
-    Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=2),  # at most 25104 B shared, unproven
-    Config(TILE=4096, PROGRAMS=4, num_warps=4, num_stages=1),  # at most 8208 B shared, unproven
+    Config(TILE=2048, PROGRAMS=4, num_warps=4, num_stages=1),  # at most 8208 B shared, unproven
+    Config(TILE=4096, PROGRAMS=4, num_warps=4, num_stages=1),  # at most 16400 B shared, unproven
+    Config(TILE=8192, PROGRAMS=2, num_warps=8, num_stages=1),  # at most 32800 B shared, unproven
 )
-_BACKWARD_COLUMNS_20 = (
+_BACKWARD_COLUMNS_12 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 4112 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=2),  # at most 49680 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=2),  # at most 49696 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 8224 B shared, unproven
+    Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=1),  # at most 4112 B shared, unproven
     Config(TILE=2048, PROGRAMS=2, num_warps=8, num_stages=1),  # at most 8224 B shared, unproven
     Config(TILE=2048, PROGRAMS=4, num_warps=8, num_stages=1),  # at most 8224 B shared, unproven
     Config(TILE=4096, PROGRAMS=4, num_warps=4, num_stages=1),  # at most 4112 B shared, unproven
 )
-_BACKWARD_COLUMNS_21 = (
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 4128 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 8256 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 16512 B shared, unproven
-    Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=1),  # at most 4128 B shared, unproven
-    Config(TILE=2048, PROGRAMS=2, num_warps=16, num_stages=1),  # at most 16512 B shared, unproven
-    Config(TILE=2048, PROGRAMS=4, num_warps=4, num_stages=1),  # at most 4128 B shared, unproven
+_BACKWARD_COLUMNS_13 = (
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 8208 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 50192 B shared, unproven
+    Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=1),  # at most 8208 B shared, unproven
+    Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=3),  # at most 50192 B shared, unproven
+    Config(TILE=2048, PROGRAMS=4, num_warps=4, num_stages=1),  # at most 8208 B shared, unproven
+    Config(TILE=4096, PROGRAMS=4, num_warps=8, num_stages=1),  # at most 16416 B shared, unproven
 )
 #: Tiles of TILE elements over rows and columns, in PROGRAMS programs an SM; by architecture class and element size in bytes.
 BACKWARD_COLUMNS_CONFIGS = by_class(
     (("sm_80", "sm_100", "sm_89", "sm_86", "sm_120"), (1,), _BACKWARD_COLUMNS_1),
     (("sm_80",), (2,), _BACKWARD_COLUMNS_1),
-    (("sm_80",), (4,), _BACKWARD_COLUMNS_2),
-    (("sm_80", "gfx950"), (8,), _BACKWARD_COLUMNS_3),
+    (("sm_80", "sm_89", "sm_86", "sm_120"), (4,), _BACKWARD_COLUMNS_2),
+    (("sm_100",), (8,), _BACKWARD_COLUMNS_2),
+    (
+        ("sm_80", "sm_89", "sm_86", "sm_120", "gfx90a", "gfx942", "gfx950"),
+        (8,),
+        _BACKWARD_COLUMNS_3,
+    ),
     (("sm_90",), (1,), _BACKWARD_COLUMNS_4),
     (("sm_90",), (2,), _BACKWARD_COLUMNS_5),
     (("sm_90",), (4,), _BACKWARD_COLUMNS_6),
     (("sm_90",), (8,), _BACKWARD_COLUMNS_7),
     (("sm_100",), (2,), _BACKWARD_COLUMNS_8),
-    (("sm_89",), (2,), _BACKWARD_COLUMNS_9),
+    (("gfx90a", "gfx942"), (1,), _BACKWARD_COLUMNS_9),
     (("sm_100",), (4,), _BACKWARD_COLUMNS_9),
-    (("sm_120",), (4,), _BACKWARD_COLUMNS_10),
-    (("sm_100",), (8,), _BACKWARD_COLUMNS_10),
-    (("sm_89", "sm_86"), (4,), _BACKWARD_COLUMNS_11),
-    (("sm_89", "sm_86", "sm_120"), (8,), _BACKWARD_COLUMNS_12),
-    (("sm_86",), (2,), _BACKWARD_COLUMNS_13),
-    (("sm_120",), (2,), _BACKWARD_COLUMNS_14),
-    (("gfx90a", "gfx942", "gfx950"), (1,), _BACKWARD_COLUMNS_15),
-    (("gfx950",), (2,), _BACKWARD_COLUMNS_15),
-    (("gfx90a",), (2,), _BACKWARD_COLUMNS_16),
-    (("gfx950",), (4,), _BACKWARD_COLUMNS_16),
-    (("gfx90a",), (4,), _BACKWARD_COLUMNS_17),
-    (("gfx90a",), (8,), _BACKWARD_COLUMNS_18),
-    (("gfx942",), (2,), _BACKWARD_COLUMNS_19),
-    (("gfx942",), (4,), _BACKWARD_COLUMNS_20),
-    (("gfx942",), (8,), _BACKWARD_COLUMNS_21),
+    (("sm_89", "sm_86", "sm_120"), (2,), _BACKWARD_COLUMNS_10),
+    (("gfx950",), (4,), _BACKWARD_COLUMNS_10),
+    (("gfx950",), (1,), _BACKWARD_COLUMNS_11),
+    (("gfx90a", "gfx942"), (2,), _BACKWARD_COLUMNS_11),
+    (("gfx90a", "gfx942"), (4,), _BACKWARD_COLUMNS_12),
+    (("gfx950",), (2,), _BACKWARD_COLUMNS_13),
 )
 
 

@@ -120,11 +120,12 @@ def _progress() -> "Progress":
 
 @contextmanager
 def _uncollected() -> Iterator[None]:
-    """No garbage collection: a tenth of a build, all of which its end frees."""
+    """No garbage collection: a tenth of a build, all of which the end of the process frees."""
     gc.disable()
     try:
         yield
     finally:
+        gc.freeze()
         gc.enable()
 
 

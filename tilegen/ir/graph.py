@@ -13,6 +13,7 @@ node to new node, and dead code cannot exist.
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import Any
 
 from tilegen.ir.types import DType
@@ -165,6 +166,7 @@ def references(node: Node) -> tuple[Node, ...]:
     return (*node.args, extent, *region.parameters, *region.results)
 
 
+@lru_cache(maxsize=256)
 def topological(roots: tuple[Node, ...]) -> tuple[Node, ...]:
     """All nodes that `roots` are made of, arguments first, in a fixed order."""
     return _postorder(roots, lambda node: node.args)
@@ -179,14 +181,17 @@ def _postorder(
     roots: tuple[Node, ...], edges: Callable[[Node], tuple[Node, ...]]
 ) -> tuple[Node, ...]:
     order: dict[Node, None] = {}
-    stack = [(node, False) for node in reversed(roots)]
+    stack = list(reversed(roots))
+    entered: set[Node] = set()
     while stack:
-        node, ready = stack.pop()
-        if ready:
-            order[node] = None
-        elif node not in order:
-            stack.append((node, True))
-            stack.extend((edge, False) for edge in reversed(edges(node)) if edge not in order)
+        node = stack[-1]
+        if node in order:
+            stack.pop()
+        elif node in entered:
+            order[stack.pop()] = None
+        else:
+            entered.add(node)
+            stack += [edge for edge in reversed(edges(node)) if edge not in order]
     return tuple(order)
 
 

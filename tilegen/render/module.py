@@ -2,11 +2,10 @@
 
 import hashlib
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
-from types import CodeType
-from typing import Any
+from typing import Any, Final
 
 from tilegen.analysis.facts import facts
 from tilegen.paths import template_folder
@@ -54,16 +53,17 @@ def template_hash(folder: Path) -> str:
     return short_hash("\0".join(f"{f.relative_to(folder)}\0{f.read_text()}" for f in files))
 
 
+#: What holds words that are no names: comments, and strings, of which modules format none.
+_TEXT: Final = re.compile(r'"""[\s\S]*?"""|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'|#.*')
+#: A name where it is used: no attribute, and no keyword of a call.
+_NAME: Final = re.compile(r"(?<![\w.])[A-Za-z_]\w*+(?! ?=[^=])")
+#: A name that a function has for itself.
+_LOCAL: Final = re.compile(r"^ +(\w+) = ", re.MULTILINE)
+
+
 def _import_names(text: str, folder: Path) -> str:
     """The text with the names of `_runtime.py` that it uses in its import line."""
-    words = set(re.findall(r"(?<![\w.])[A-Za-z_]\w*", text))  # no attributes, but comments
-    names = sorted(words & set(_names(compile(text, "module", "exec"))) & public_names(folder))
+    code = _TEXT.sub("", text)
+    used = set(_NAME.findall(code)) - set(_LOCAL.findall(code))
+    names = sorted(used & public_names(folder))
     return text.replace("from ._runtime import *", f"from ._runtime import ({', '.join(names)})")
-
-
-def _names(code: CodeType) -> Iterator[str]:
-    """The names that code and its functions use, those of attributes among them."""
-    yield from code.co_names
-    for part in code.co_consts:
-        if isinstance(part, CodeType):
-            yield from _names(part)

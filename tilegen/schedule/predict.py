@@ -135,7 +135,7 @@ def run_time(
     of their own.
     """
     sms = target.multiprocessors
-    busy = min(programs, sms)
+    busy = programs if programs < sms else sms
     bandwidth = target.measured_copy or 0.9 * target.bandwidth
     rate = min(bandwidth / busy, SM_BYTES_PER_CLOCK * target.clock_hz)
     lanes = target.peak["f32"] / sms / 2
@@ -143,9 +143,9 @@ def run_time(
     issue = ISSUE * (flops + special) / lanes / warps
     join = JOIN * (warps - 1) * (1 - ALONE / here)
     waiting = LATENCY * steps + issue / here + join * joins
-    transfer = max(1.0, moved) / rate
+    transfer = (moved or 1.0) / rate
     asked = here * (1 + AHEAD * ahead) * transfer / (transfer + waiting)
-    got = asked / math.pow(1 + math.pow(asked, BEND), 1 / BEND)
+    got = asked / math.pow(1 + asked**BEND, 1 / BEND)
     uneven = max(1.0, cdiv(programs, sms) * busy / programs) if programs < resident * sms else 1.0
     memory = moved * programs / (busy * rate * got) * uneven
     units = target.special_per_clock * target.clock_hz
@@ -304,7 +304,7 @@ def _carrying(
         steps * elements * operations, steps * elements * work.special, steps * work.joins,
         ahead / AHEAD,
     )  # fmt: skip
-    walk = math.pow(math.pow(moving, BEND) + math.pow(alone, BEND), 1 / BEND)
+    walk = math.pow(moving**BEND + alone**BEND, 1 / BEND)
     height, _ = join_tile(config, sharing, columns)
     partial = 8.0 * sharing * blocks * wide / (L2_RATE * target.bandwidth)
     return walk + LAUNCH + LATENCY * (1 + cdiv(sharing, height)) + partial

@@ -5,13 +5,13 @@ brings the predicted times at representative shapes nearest to the best of all, 
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import Final
+from typing import Final, NamedTuple
 
 from tilegen.analysis.statements import VECTOR_BYTES
-from tilegen.schedule.budgets import limits, registers, shared_bytes
+from tilegen.schedule.budgets import Limits, limits, registers, shared_bytes
 from tilegen.schedule.config import Config
 from tilegen.schedule.demand import Demand
 from tilegen.schedule.predict import MOST_REGISTERS, Work, programs_resident
@@ -29,8 +29,7 @@ Values = tuple[tuple[str, int], ...]
 """A config as pairs, in the order that a module prints."""
 
 
-@dataclass(frozen=True, slots=True)
-class Verdict:
+class Verdict(NamedTuple):
     """One config, what it needs, and whether it is kept; `reason` says why not.
 
     Attributes:
@@ -68,33 +67,60 @@ class Key:
     size: int
 
 
-@cache
 def considered(demand: Demand, key: Key) -> tuple[Verdict, ...]:
     """All configs for a key; those without a reason fit the GPU.
 
     Where wider rows have no other schedule, those that spill least are let through for them.
     """
+    return _considered(_budgeted(demand), _alike(key))
+
+
+@cache
+def _budgeted(demand: Demand) -> Demand:
+    """A demand without what the budgets do not ask for."""
     work = demand.work
     budgeted = Work(0, 0, 0, held=work.held, held_wide=work.held_wide)
     if demand.kind.stages:
         budgeted = budgeted._replace(reads=work.reads, rereads=work.rereads)
-    return _considered(replace(demand, table="", work=budgeted), key)
+    return replace(demand, table="", work=budgeted)
+
+
+def fitting(demand: Demand, key: Key) -> frozenset[Values]:
+    """The configs that fit the GPU."""
+    return _fitting(_budgeted(demand), _alike(key))
+
+
+@cache
+def _fitting(demand: Demand, key: Key) -> frozenset[Values]:
+    return frozenset(v.values for v in _considered(demand, key) if not v.reason)
+
+
+#: The first key of each size and limits of a GPU.
+_FIRST: Final[dict[tuple[int, ...], Key]] = {}
+
+
+def _alike(key: Key) -> Key:
+    """The key that stands for all those whose GPUs have the same limits."""
+    target = key.target
+    limited = (
+        key.size, target.warp_size, target.registers_per_sm, target.shared_per_program,
+        target.shared_per_sm, target.max_threads_per_sm, target.max_threads_per_program,
+    )  # fmt: skip
+    return _FIRST.setdefault(limited, key)
 
 
 @cache
 def _considered(demand: Demand, key: Key) -> tuple[Verdict, ...]:
     """The same; all ops that ask the same of the budgets share it."""
-    kind = demand.kind
     found = [
-        _judged(demand, key, tile, warps, programs, stages)
-        for warps in kind.warps
-        for tile in kind.tiles
-        for programs in kind.programs or (0,)
-        for stages in kind.stages or (0,)
+        verdict
+        for warps in demand.kind.warps
+        for tile in demand.kind.tiles
+        for verdict in _judged(demand, key, tile, warps)
     ]
     if demand.only:
         saved = _last_resort(found, demand.kind.tiles, key.target)
-        found = [replace(v, reason="") if v in saved else v for v in found]
+        found = [v._replace(reason="") if v in saved else v for v in found]
     return tuple(found)
 
 
@@ -104,22 +130,35 @@ def by_values(demand: Demand, key: Key) -> dict[Values, Verdict]:
     return {verdict.values: verdict for verdict in considered(demand, key)}
 
 
-def _judged(demand: Demand, key: Key, tile: int, warps: int, programs: int, stages: int) -> Verdict:
-    """A config, with the reason if it does not fit; no programs or stages are no part of it."""
-    given = {"TILE": tile, "PROGRAMS": programs, "num_warps": warps, "num_stages": stages}
-    values: Values = tuple((name, value) for name, value in given.items() if value)
-    shared = shared_bytes(demand, key.target, key.size, tile, warps, stages)
-    needed = registers(demand, key.target, key.size, tile, warps)
-    reason = _refusal(demand, key, tile, warps, shared, needed)
-    if programs and not reason:
-        threads = warps * key.target.warp_size
-        most = programs_resident(key.target, threads, needed, shared)
-        if programs > most:
-            reason = f"programs: {programs} an SM of at most {most} at once"
-    return Verdict(values, shared, needed, reason=reason)
+def _judged(demand: Demand, key: Key, tile: int, warps: int) -> Iterator[Verdict]:
+    """The configs of a tile and warps, with the reason if one does not fit.
+
+    Without programs or stages in the kind, these are no part of a config.
+    """
+    target = key.target
+    needed = registers(demand, target, key.size, tile, warps)
+    most = limits(demand, target, key.size, warps)
+    unfit = _refusal(demand, key, tile, warps, most, needed)
+    for programs in demand.kind.programs or (0,):
+        given = {"TILE": tile, "PROGRAMS": programs, "num_warps": warps}
+        for stages in demand.kind.stages or (0,):
+            given["num_stages"] = stages
+            values: Values = tuple(pair for pair in given.items() if pair[1])
+            shared = shared_bytes(demand, target, key.size, tile, warps, stages)
+            reason = unfit
+            if not reason and (tile > most.shared or shared > target.shared_per_program):
+                reason = f"shared memory: {shared} B of at most {target.shared_per_program}"
+            if programs and not reason:
+                at_once = programs_resident(target, warps * target.warp_size, needed, shared)
+                if programs > at_once:
+                    reason = f"programs: {programs} an SM of at most {at_once} at once"
+            yield Verdict(values, shared, needed, reason=reason)
 
 
-def _refusal(demand: Demand, key: Key, tile: int, warps: int, shared: int, needed: int) -> str:
+def _refusal(
+    demand: Demand, key: Key, tile: int, warps: int, most: Limits, needed: int
+) -> str:  # fmt: skip
+    """What is against a tile and warps, whatever shared memory they need."""
     target, size = key.target, key.size
     threads = warps * target.warp_size
     if threads > target.max_threads_per_program:
@@ -129,14 +168,11 @@ def _refusal(demand: Demand, key: Key, tile: int, warps: int, shared: int, neede
     most_elements = demand.kind.elements or VECTOR_BYTES // size
     if tile > most_elements * threads:
         return f"elements: {tile // threads} a thread of at most {most_elements}"
-    most = limits(demand, target, size, warps)
     if tile > most.registers:
         return (
             f"registers: {needed} a thread of at most {most.most_registers} "
             f"(a tile of at most {most.registers:.0f} elements)"
         )
-    if tile > most.shared or shared > target.shared_per_program:
-        return f"shared memory: {shared} B of at most {target.shared_per_program}"
     return ""
 
 
@@ -171,12 +207,13 @@ def predicted(
 @cache
 def slowness(demand: Demand, key: Key) -> dict[Values, tuple[float, ...]]:
     """Of each config that fits: its predicted time at each shape, in that of the best config."""
-    shapes = demand.kind.shapes
-    times = {
-        verdict.values: [predicted(demand, key, dict(verdict.values), *s) for s in shapes]
-        for verdict in considered(demand, key)
-        if not verdict.reason
-    }
+    shapes, cost = demand.kind.shapes, demand.kind.cost
+    target, work, size = key.target, demand.work, key.size
+    times = {}
+    for verdict in considered(demand, key):
+        if not verdict.reason:
+            config = dict(verdict.values)
+            times[verdict.values] = [cost(config, target, work, size, *s) for s in shapes]
     best = [min(at) for at in zip(*times.values(), strict=True)]
     return {
         values: tuple(

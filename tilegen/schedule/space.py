@@ -1,7 +1,7 @@
 """The autotune spaces of an op: its table for the module, and all that was considered."""
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 from typing import Final
 
@@ -16,6 +16,7 @@ from tilegen.schedule.search import (
     Verdict,
     by_values,
     considered,
+    fitting,
     outranked,
     portfolio,
     slowness,
@@ -105,10 +106,22 @@ def kept(demand: Demand, keys: tuple[Key, ...]) -> dict[Key, tuple[Values, ...]]
                 own = other
                 break
         for key in group:
-            fits = {v.values for v in considered(demand, key) if not v.reason}
+            fits = fitting(demand, key)
             good = fits.issuperset(own) and (not demand.only or _widest(fits) == _widest(own))
-            found[key] = own if good else portfolio(slowness(demand, key))
+            found[key] = own if good else portfolio(_ranked(demand, key, slow, fits))
     return {key: found[key] for key in keys}
+
+
+def _ranked(
+    demand: Demand, key: Key, slow: Mapping[Values, tuple[float, ...]], fits: Collection[Values]
+) -> Mapping[Values, tuple[float, ...]]:
+    """Slowness at a key that the configs of its group do not fit.
+
+    Where loads are staged, classes differ in shared memory more than in what is fast: those that
+    fit are taken as they were ranked for the group.
+    """
+    left = {values: ratios for values, ratios in slow.items() if values in fits}
+    return left if demand.kind.stages and left else slowness(demand, key)
 
 
 def _widest(configs: Collection[Values]) -> int:
@@ -144,7 +157,7 @@ def verdicts(
         if verdict.values in chosen
         else verdict
         if verdict.reason
-        else replace(verdict, reason=outranked(demand, key, verdict))
+        else verdict._replace(reason=outranked(demand, key, verdict))
         for verdict in considered(demand, key)
     )
 
@@ -152,8 +165,8 @@ def verdicts(
 def _verdict(verdict: Verdict, said: Said) -> Verdict:
     """One of the best, unless the compiler is against it."""
     if said.fault:
-        return replace(verdict, reason=f"compiler: {said.fault}")
-    return replace(verdict, kept=True, spills=said.spills, proven=said.held)
+        return verdict._replace(reason=f"compiler: {said.fault}")
+    return verdict._replace(kept=True, spills=said.spills, proven=said.held)
 
 
 def _space(demand: Demand, keys: tuple[Key, ...], proofs: Proofs) -> Space:
