@@ -1070,6 +1070,12 @@ def _search(target: int, terms: list[tuple[int, int, int]]) -> bool:
     return any(_search(target - step * n, rest) for n in range(first, last + 1))
 
 
+def _hip_alignment(tensor: torch.Tensor) -> tuple[bool, bool]:
+    """Return what Triton's HIP backend compiles in: 16-byte alignment, and 32-bit offsets."""
+    small = tensor.untyped_storage().nbytes() < 2**31
+    return tensor.data_ptr() % 16 == 0, small
+
+
 # --- Outs: what may be passed as out=
 
 
@@ -2766,12 +2772,6 @@ class Op:
                 if tensor is not None and tensor.requires_grad:
                     return True
         return False
-
-
-def _hip_alignment(tensor: torch.Tensor) -> tuple[bool, bool]:
-    """Return what Triton's HIP backend compiles in: 16-byte alignment, and 32-bit offsets."""
-    small = tensor.untyped_storage().nbytes() < 2**31
-    return tensor.data_ptr() % 16 == 0, small
 
 
 # --- Helpers: jit functions that kernels call, the same compiled and interpreted

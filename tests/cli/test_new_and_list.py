@@ -13,7 +13,7 @@ Run = Callable[..., Any]
 def test_every_family_has_a_starter_spec() -> None:
     from tilegen.families import FAMILIES
 
-    assert set(families()) == set(FAMILIES)
+    assert set(families()) == set(FAMILIES) - {"sums"}  # no decorator, a form that graphs take
 
 
 @pytest.mark.parametrize("family", families())

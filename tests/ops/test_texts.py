@@ -67,7 +67,7 @@ def spec_text(name: str, lines: list[str], given: list[tuple[str, str]], results
     returns = "Value" if len(results) == 1 else f"tuple[{', '.join(['Value'] * len(results))}]"
     body = "\n".join(f"    {line}" for line in lines)
     return (
-        f"from tilegen import *\nfrom tilegen import abs, round\n\n\n@elementwise\n"
+        f"from tilegen import *\nfrom tilegen import abs, round\n\n\n@elementwise(grad=False)\n"
         f"def {name}({arguments}) -> {returns}:\n{body}\n    return {', '.join(results)}\n"
     )
 

@@ -2,6 +2,7 @@
 
 import hashlib
 import random
+import re
 import sys
 import warnings
 from dataclasses import asdict
@@ -40,11 +41,14 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return made
 
 
-def built(spec: DrawnSpec, folder: Path) -> Subject:
+def built(spec: DrawnSpec, folder: Path, *, gradients: bool = False) -> Subject:
     """The spec, written, traced and built; its module, not formatted, is imported."""
-    name = "drawn_" + hashlib.sha256(spec.text.encode()).hexdigest()[:12]
+    text = spec.text
+    if not gradients:
+        text = re.sub(r"^@(\w+)$", r"@\1(grad=False)", text, flags=re.MULTILINE)
+    name = "drawn_" + hashlib.sha256(text.encode()).hexdigest()[:12]
     file = folder / f"spec_{name}.py"
-    file.write_text(spec.text.replace("def drawn(", f"def {name}("))
+    file.write_text(text.replace("def drawn(", f"def {name}("))
     loaded, mistakes = load_folder(file)
     assert not mistakes, mistakes[0]
     (folder / f"{name}.py").write_text(build_op(loaded[0], TARGETS[:1]).text)
@@ -81,3 +85,19 @@ def test_elementwise(folder: Path, spec: DrawnSpec, seed: int, dtype: torch.dtyp
 @given(rowwise_specs(), st.integers(0, 20), dtypes)
 def test_rowwise(folder: Path, spec: DrawnSpec, seed: int, dtype: torch.dtype) -> None:
     assert wrong(built(spec, folder), seed, dtype) == []
+
+
+def wrong_gradients(op: Subject, seed: int) -> list[str]:
+    """What the rule finds wrong of the gradients, through autograd."""
+    (variant,) = op.traced.variants
+    with warnings.catch_warnings(), torch.no_grad():
+        warnings.simplefilter("ignore")
+        records = list(check.check_autograd(op, variant, random.Random(seed), CPU))
+    sys.modules.pop(op.module.__name__, None)
+    return [str(record) for record in records if not record.ok]
+
+
+@settings(CHECKED, max_examples=15)
+@given(st.one_of(elementwise_specs(), rowwise_specs()), st.integers(0, 20))
+def test_gradients(folder: Path, spec: DrawnSpec, seed: int) -> None:
+    assert wrong_gradients(built(spec, folder, gradients=True), seed) == []

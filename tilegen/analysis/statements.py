@@ -135,7 +135,14 @@ class _Reader:
 
     def read(self, sweep: Sweep, looping: bool) -> Pass:
         """Count one sweep, as it is for wide rows."""
-        sweep = replace(sweep, body=tuple(line for line in sweep.body if line.when != "EARLY"))
+        # A load is counted where it is late, and not what only a backward wants.
+        saves = self.kernel.facts.get("saves")
+        left_out = ("EARLY", *(saves if isinstance(saves, tuple) else ()))
+        body, after = (
+            tuple(line for line in lines if line.when not in left_out)
+            for lines in (sweep.body, sweep.after)
+        )
+        sweep = replace(sweep, body=body, after=after)
         self.flops: Counter[Shape] = Counter()
         self.special: Counter[Shape] = Counter()
         self.reductions = 0

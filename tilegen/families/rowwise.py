@@ -24,6 +24,7 @@ from tilegen.families.program import (
     Sweep,
     Workspace,
     names_text,
+    needed,
     needs,
     space_name,
 )
@@ -229,6 +230,7 @@ class _Maker:
             "renamed": low.renamed,
             "split": False,
             "joins": (),
+            "saves": tuple(needed(o) for o in self.graph.outputs if o.optional and not o.public),
             "leads": any("leads" in line.mask for sweep in passes for line in sweep.after),
             **facts,
         }

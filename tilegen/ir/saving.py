@@ -59,7 +59,10 @@ def saving(
     results = {
         output.name: output
         for output in forward.outputs
-        if output.value in own and output.value.op != "load" and output.value.dims
+        if output.value in own
+        and output.value.op != "load"
+        and output.value.dims
+        and ("One",) not in output.stored
     }
     if keep is None:
         chosen = _cheapest(gradient, results)
@@ -186,7 +189,8 @@ def _reduced(node: Node) -> bool:
 
 def _exact(output: Output) -> bool:
     """Whether an output stores its value unrounded, each dimension by itself."""
-    return output.dtype is types.real and all(len(group) == 1 for group in output.stored)
+    plain = all(len(group) == 1 and group != ("One",) for group in output.stored)
+    return output.dtype is types.real and plain
 
 
 def _names(forward: Graph, gradient: Gradient) -> set[str]:

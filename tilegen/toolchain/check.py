@@ -100,6 +100,7 @@ def run_check(
     *,
     full: bool = False,
     seed: int = 0,
+    gradients: bool = True,
     progress: Callable[[str], None] = lambda name: None,
 ) -> Report:
     """Check ops, and the gradient of each.
@@ -107,6 +108,7 @@ def run_check(
     Args:
         ops: what to check, as `subjects` finds it.
         full: the whole matrix, where else it is sampled.
+        gradients: whether gradients are checked too.
         seed: of shapes and inputs; the same seed gives the same check.
         progress: told the name of each op before it is checked.
     """
@@ -119,6 +121,8 @@ def run_check(
             warnings.simplefilter("ignore")
             for variant in op.traced.variants:
                 report.records += check_variant(op, variant, device, full=full, seed=seed)
+                if gradients:
+                    report.records += check_gradients(op, variant, device, full=full, seed=seed)
         report.seconds[op.name] = round(time.perf_counter() - start, 3)
     return report
 
@@ -182,7 +186,6 @@ def check_variant(
         yield from _check_oracle(subject, variant, chance, device)
     for how, launches in draws(subject, variant, device, full=full, chance=chance):
         yield from check_draw(subject, variant, how, launches, device)
-    yield from check_gradients(subject, variant, device, full=full, seed=seed)
 
 
 def check_gradients(
@@ -190,7 +193,7 @@ def check_gradients(
 ) -> Iterator[Record]:
     """All records of the gradients of one variant."""
     chance = random.Random(f"{subject.name} {variant.key} {seed} backward")
-    yield from _check_autograd(subject, variant, chance, device)
+    yield from check_autograd(subject, variant, chance, device)
     backward = backward_of(subject, variant)
     if backward is not None:
         for how, launches in draws(backward, variant, device, full=full, chance=chance):
@@ -253,7 +256,7 @@ def _check_launch(
             yield record(name, verdict(subject, variant, result, right, place))
 
 
-def _check_autograd(
+def check_autograd(
     subject: Subject, variant: Variant, chance: random.Random, device: torch.device
 ) -> Iterator[Record]:
     """The whole way, through PyTorch's autograd, for each set of inputs that need a gradient."""
