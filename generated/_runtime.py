@@ -3558,6 +3558,9 @@ STEP, JOINED = 0.15e-6, 0.15e-6
 #: Instructions of such a loop, if it joins threads, for each that is counted: copies to shared memory and from it, and their
 #: addresses (rmsnorm backward of 32768x1024: 0.19 us for each 1024 elements of a step).
 ISSUED: Final = 1.75
+#: What each row of a tile adds to that: loads, results and joins of its own (rmsnorm backward, a step of
+#: 8192 elements: 1.6 us as one row, 1.9 us as eight).
+ROW: Final = 0.04e-6
 #: How sharply a walk turns from what it moves to what it computes.
 WALK_BEND: Final = 12
 #: What each warp but the first adds to a join in such a loop, where barriers of all warps follow each
@@ -3816,7 +3819,7 @@ def _carrying(
     waiting = STEP + work.joins * (JOINED + LOOP_JOIN * (warps - 1))
     issuing = elements * operations / lanes
     if work.joins:
-        issuing = ISSUED * issuing + BESIDE * beside * beside
+        issuing = ISSUED * issuing + ROW * tall + BESIDE * beside * beside
     alone = steps * (waiting + here * issuing)
     if work.joins and not ahead and tall > 1 and warps > vectors:
         alone *= UNSTAGED

@@ -225,9 +225,9 @@ _BACKWARD_SUMS_1 = (
     Config(TILE=8192, PROGRAMS=1, num_warps=32, num_stages=3),  # at most 132224 B shared, unproven
 )
 _BACKWARD_SUMS_2 = (
-    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 66592 B shared, unproven
     Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=3),  # at most 66576 B shared, unproven
     Config(TILE=4096, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 132128 B shared, unproven
+    Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 132160 B shared, unproven
     Config(TILE=8192, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 4128 B shared, unproven
     Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 8256 B shared, unproven
     Config(TILE=8192, PROGRAMS=1, num_warps=32, num_stages=1),  # at most 16512 B shared, unproven
@@ -273,14 +273,22 @@ _BACKWARD_SUMS_7 = (
     Config(TILE=16384, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 32800 B shared, unproven
 )
 _BACKWARD_SUMS_8 = (
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 66576 B shared, unproven
     Config(TILE=8192, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 8208 B shared, unproven
-    Config(TILE=8192, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 16416 B shared, unproven
     Config(TILE=8192, PROGRAMS=2, num_warps=4, num_stages=1),  # at most 8208 B shared, unproven
     Config(TILE=8192, PROGRAMS=2, num_warps=8, num_stages=1),  # at most 16416 B shared, unproven
     Config(TILE=16384, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 16416 B shared, unproven
     Config(TILE=16384, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 32832 B shared, unproven
 )
 _BACKWARD_SUMS_9 = (
+    Config(TILE=8192, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 8224 B shared, unproven
+    Config(TILE=8192, PROGRAMS=2, num_warps=4, num_stages=1),  # at most 4112 B shared, unproven
+    Config(TILE=8192, PROGRAMS=2, num_warps=8, num_stages=1),  # at most 8224 B shared, unproven
+    Config(TILE=8192, PROGRAMS=2, num_warps=16, num_stages=1),  # at most 16448 B shared, unproven
+    Config(TILE=16384, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 8224 B shared, unproven
+    Config(TILE=16384, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 16448 B shared, unproven
+)
+_BACKWARD_SUMS_10 = (
     Config(TILE=4096, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 8256 B shared, unproven
     Config(TILE=4096, PROGRAMS=2, num_warps=4, num_stages=1),  # at most 4128 B shared, unproven
     Config(TILE=4096, PROGRAMS=2, num_warps=8, num_stages=1),  # at most 8256 B shared, unproven
@@ -288,7 +296,7 @@ _BACKWARD_SUMS_9 = (
     Config(TILE=8192, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 8256 B shared, unproven
     Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 16512 B shared, unproven
 )
-_BACKWARD_SUMS_10 = (
+_BACKWARD_SUMS_11 = (
     Config(TILE=8192, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 66576 B shared, unproven
     Config(TILE=8192, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 66592 B shared, unproven
     Config(TILE=8192, PROGRAMS=2, num_warps=4, num_stages=3),  # at most 66576 B shared, unproven
@@ -296,7 +304,7 @@ _BACKWARD_SUMS_10 = (
     Config(TILE=16384, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 132128 B shared, unproven
     Config(TILE=16384, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 132160 B shared, unproven
 )
-_BACKWARD_SUMS_11 = (
+_BACKWARD_SUMS_12 = (
     Config(TILE=8192, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 132112 B shared, unproven
     Config(TILE=8192, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 132128 B shared, unproven
     Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 132160 B shared, unproven
@@ -304,7 +312,7 @@ _BACKWARD_SUMS_11 = (
     Config(TILE=16384, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 16416 B shared, unproven
     Config(TILE=16384, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 32832 B shared, unproven
 )
-_BACKWARD_SUMS_12 = (
+_BACKWARD_SUMS_13 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 132128 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 132160 B shared, unproven
     Config(TILE=4096, PROGRAMS=2, num_warps=8, num_stages=1),  # at most 8256 B shared, unproven
@@ -323,11 +331,12 @@ BACKWARD_SUMS_CONFIGS = by_class(
     (("sm_89", "sm_86", "sm_120"), (8,), _BACKWARD_SUMS_6),
     (("gfx90a", "gfx942"), (1,), _BACKWARD_SUMS_7),
     (("gfx90a", "gfx942"), (2,), _BACKWARD_SUMS_8),
-    (("gfx90a", "gfx942", "gfx950"), (4,), _BACKWARD_SUMS_8),
-    (("gfx90a", "gfx942"), (8,), _BACKWARD_SUMS_9),
-    (("gfx950",), (1,), _BACKWARD_SUMS_10),
-    (("gfx950",), (2,), _BACKWARD_SUMS_11),
-    (("gfx950",), (8,), _BACKWARD_SUMS_12),
+    (("gfx950",), (4,), _BACKWARD_SUMS_8),
+    (("gfx90a", "gfx942"), (4,), _BACKWARD_SUMS_9),
+    (("gfx90a", "gfx942"), (8,), _BACKWARD_SUMS_10),
+    (("gfx950",), (1,), _BACKWARD_SUMS_11),
+    (("gfx950",), (2,), _BACKWARD_SUMS_12),
+    (("gfx950",), (8,), _BACKWARD_SUMS_13),
 )
 
 _BACKWARD_COLUMNS_1 = (

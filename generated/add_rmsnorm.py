@@ -246,10 +246,10 @@ _BACKWARD_SUMS_1 = (
     Config(TILE=16384, PROGRAMS=1, num_warps=32, num_stages=3),  # at most 132224 B shared, unproven
 )
 _BACKWARD_SUMS_2 = (
-    Config(TILE=4096, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 66592 B shared, unproven
     Config(TILE=8192, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 132112 B shared, unproven
     Config(TILE=8192, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 132128 B shared, unproven
     Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 132160 B shared, unproven
+    Config(TILE=8192, PROGRAMS=1, num_warps=32, num_stages=3),  # at most 132224 B shared, unproven
     Config(TILE=16384, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 8224 B shared, unproven
     Config(TILE=16384, PROGRAMS=1, num_warps=32, num_stages=1),  # at most 32896 B shared, unproven
 )
@@ -335,19 +335,19 @@ _BACKWARD_SUMS_12 = (
 )
 _BACKWARD_SUMS_13 = (
     Config(TILE=8192, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 66576 B shared, unproven
+    Config(TILE=8192, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 66592 B shared, unproven
     Config(TILE=8192, PROGRAMS=2, num_warps=4, num_stages=3),  # at most 66576 B shared, unproven
     Config(TILE=16384, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 132112 B shared, unproven
     Config(TILE=16384, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 132128 B shared, unproven
     Config(TILE=16384, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 132160 B shared, unproven
-    Config(TILE=32768, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 32800 B shared, unproven
 )
 _BACKWARD_SUMS_14 = (
+    Config(TILE=8192, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 132112 B shared, unproven
     Config(TILE=8192, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 132128 B shared, unproven
     Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 132160 B shared, unproven
+    Config(TILE=16384, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 8208 B shared, unproven
     Config(TILE=16384, PROGRAMS=2, num_warps=4, num_stages=1),  # at most 8208 B shared, unproven
     Config(TILE=16384, PROGRAMS=2, num_warps=16, num_stages=1),  # at most 32832 B shared, unproven
-    Config(TILE=32768, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 16416 B shared, unproven
-    Config(TILE=32768, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 32832 B shared, unproven
 )
 _BACKWARD_SUMS_15 = (
     Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 132160 B shared, unproven

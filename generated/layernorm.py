@@ -225,11 +225,11 @@ _BACKWARD_SUMS_1 = (
 )
 _BACKWARD_SUMS_2 = (
     Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=3),  # at most 50192 B shared, unproven
+    Config(TILE=4096, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 99344 B shared, unproven
     Config(TILE=4096, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 99360 B shared, unproven
     Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 99392 B shared, unproven
     Config(TILE=8192, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 4128 B shared, unproven
     Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 8256 B shared, unproven
-    Config(TILE=8192, PROGRAMS=1, num_warps=32, num_stages=1),  # at most 16512 B shared, unproven
 )
 _BACKWARD_SUMS_3 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 99360 B shared, unproven
@@ -250,18 +250,18 @@ _BACKWARD_SUMS_4 = (
 _BACKWARD_SUMS_5 = (
     Config(TILE=4096, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 50192 B shared, unproven
     Config(TILE=4096, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 50208 B shared, unproven
-    Config(TILE=8192, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 8224 B shared, unproven
+    Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 50240 B shared, unproven
     Config(TILE=8192, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 99360 B shared, unproven
     Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 99392 B shared, unproven
     Config(TILE=8192, PROGRAMS=1, num_warps=32, num_stages=3),  # at most 99456 B shared, unproven
 )
 _BACKWARD_SUMS_6 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 50192 B shared, unproven
+    Config(TILE=4096, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 99344 B shared, unproven
     Config(TILE=4096, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 99360 B shared, unproven
     Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 99392 B shared, unproven
     Config(TILE=8192, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 4128 B shared, unproven
     Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 8256 B shared, unproven
-    Config(TILE=8192, PROGRAMS=1, num_warps=32, num_stages=1),  # at most 16512 B shared, unproven
 )
 _BACKWARD_SUMS_7 = (
     Config(TILE=8192, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 16400 B shared, unproven
@@ -304,10 +304,10 @@ _BACKWARD_SUMS_11 = (
     Config(TILE=16384, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 99392 B shared, unproven
 )
 _BACKWARD_SUMS_12 = (
+    Config(TILE=4096, PROGRAMS=2, num_warps=8, num_stages=3),  # at most 50208 B shared, unproven
     Config(TILE=8192, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 99344 B shared, unproven
     Config(TILE=8192, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 99360 B shared, unproven
     Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 99392 B shared, unproven
-    Config(TILE=8192, PROGRAMS=2, num_warps=4, num_stages=1),  # at most 8208 B shared, unproven
     Config(TILE=16384, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 16416 B shared, unproven
     Config(TILE=16384, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 32832 B shared, unproven
 )

@@ -240,7 +240,7 @@ BACKWARD_LOOP_CONFIGS = by_class(
 _BACKWARD_SUMS_1 = (
     Config(TILE=8192, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 99344 B shared, unproven
     Config(TILE=8192, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 99360 B shared, unproven
-    Config(TILE=8192, PROGRAMS=2, num_warps=16, num_stages=3),  # at most 99392 B shared, unproven
+    Config(TILE=8192, PROGRAMS=2, num_warps=4, num_stages=3),  # at most 99344 B shared, unproven
     Config(TILE=16384, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 197664 B shared, unproven
     Config(TILE=16384, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 197696 B shared, unproven
     Config(TILE=16384, PROGRAMS=1, num_warps=32, num_stages=3),  # at most 197760 B shared, unproven
@@ -270,7 +270,7 @@ _BACKWARD_SUMS_4 = (
     Config(TILE=4096, PROGRAMS=1, num_warps=32, num_stages=1),  # at most 16640 B shared, unproven
 )
 _BACKWARD_SUMS_5 = (
-    Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 99392 B shared, unproven
+    Config(TILE=4096, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 99360 B shared, unproven
     Config(TILE=8192, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 4128 B shared, unproven
     Config(TILE=8192, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 197664 B shared, unproven
     Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 8256 B shared, unproven
@@ -304,14 +304,14 @@ _BACKWARD_SUMS_8 = (
 _BACKWARD_SUMS_9 = (
     Config(TILE=8192, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 50192 B shared, unproven
     Config(TILE=8192, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 50208 B shared, unproven
+    Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 50240 B shared, unproven
     Config(TILE=16384, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 16400 B shared, unproven
-    Config(TILE=16384, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 32800 B shared, unproven
     Config(TILE=16384, PROGRAMS=2, num_warps=4, num_stages=1),  # at most 16400 B shared, unproven
     Config(TILE=32768, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 32800 B shared, unproven
 )
 _BACKWARD_SUMS_10 = (
+    Config(TILE=4096, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 50192 B shared, unproven
     Config(TILE=4096, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 50208 B shared, unproven
-    Config(TILE=16384, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 8208 B shared, unproven
     Config(TILE=16384, PROGRAMS=2, num_warps=4, num_stages=1),  # at most 8208 B shared, unproven
     Config(TILE=16384, PROGRAMS=2, num_warps=8, num_stages=1),  # at most 16416 B shared, unproven
     Config(TILE=32768, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 16416 B shared, unproven
@@ -342,12 +342,12 @@ _BACKWARD_SUMS_13 = (
     Config(TILE=32768, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 65600 B shared, unproven
 )
 _BACKWARD_SUMS_14 = (
+    Config(TILE=8192, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 99344 B shared, unproven
     Config(TILE=8192, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 99360 B shared, unproven
     Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 99392 B shared, unproven
+    Config(TILE=16384, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 8208 B shared, unproven
     Config(TILE=16384, PROGRAMS=2, num_warps=4, num_stages=1),  # at most 8208 B shared, unproven
     Config(TILE=16384, PROGRAMS=2, num_warps=16, num_stages=1),  # at most 32832 B shared, unproven
-    Config(TILE=32768, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 16416 B shared, unproven
-    Config(TILE=32768, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 32832 B shared, unproven
 )
 _BACKWARD_SUMS_15 = (
     Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 99392 B shared, unproven

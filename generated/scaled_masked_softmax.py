@@ -299,38 +299,30 @@ BACKWARD_LOOP_CONFIGS = by_class(
 )
 
 _BACKWARD_SUMS_1 = (
-    Config(TILE=8192, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 33808 B shared, unproven
-    Config(TILE=8192, PROGRAMS=2, num_warps=4, num_stages=3),  # at most 33808 B shared, unproven
-    Config(TILE=8192, PROGRAMS=2, num_warps=8, num_stages=3),  # at most 33824 B shared, unproven
-    Config(TILE=16384, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 66592 B shared, unproven
-    Config(TILE=16384, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 66624 B shared, unproven
-    Config(TILE=16384, PROGRAMS=1, num_warps=32, num_stages=3),  # at most 66688 B shared, unproven
-)
-_BACKWARD_SUMS_2 = (
+    Config(TILE=8192, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 66576 B shared, unproven
     Config(TILE=8192, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 66592 B shared, unproven
     Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 66624 B shared, unproven
-    Config(TILE=16384, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 8224 B shared, unproven
     Config(TILE=16384, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 132128 B shared, unproven
     Config(TILE=16384, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 132160 B shared, unproven
     Config(TILE=16384, PROGRAMS=1, num_warps=32, num_stages=3),  # at most 132224 B shared, unproven
 )
-_BACKWARD_SUMS_3 = (
-    Config(TILE=4096, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 66592 B shared, unproven
+_BACKWARD_SUMS_2 = (
     Config(TILE=8192, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 132112 B shared, unproven
     Config(TILE=8192, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 132128 B shared, unproven
     Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 132160 B shared, unproven
+    Config(TILE=8192, PROGRAMS=1, num_warps=32, num_stages=3),  # at most 132224 B shared, unproven
     Config(TILE=16384, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 8224 B shared, unproven
     Config(TILE=16384, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 16448 B shared, unproven
 )
-_BACKWARD_SUMS_4 = (
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 66592 B shared, unproven
+_BACKWARD_SUMS_3 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 66624 B shared, unproven
+    Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=3),  # at most 66592 B shared, unproven
     Config(TILE=4096, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 132128 B shared, unproven
     Config(TILE=4096, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 132160 B shared, unproven
     Config(TILE=8192, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 4160 B shared, unproven
     Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 8320 B shared, unproven
 )
-_BACKWARD_SUMS_5 = (
+_BACKWARD_SUMS_4 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 66624 B shared, unproven
     Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=3),  # at most 66592 B shared, unproven
     Config(TILE=4096, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 132160 B shared, unproven
@@ -338,7 +330,7 @@ _BACKWARD_SUMS_5 = (
     Config(TILE=8192, PROGRAMS=2, num_warps=16, num_stages=1),  # at most 16512 B shared, unproven
     Config(TILE=16384, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 16512 B shared, unproven
 )
-_BACKWARD_SUMS_6 = (
+_BACKWARD_SUMS_5 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 66592 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 66624 B shared, unproven
     Config(TILE=4096, PROGRAMS=2, num_warps=16, num_stages=1),  # at most 8320 B shared, unproven
@@ -346,7 +338,7 @@ _BACKWARD_SUMS_6 = (
     Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 8320 B shared, unproven
     Config(TILE=8192, PROGRAMS=1, num_warps=32, num_stages=1),  # at most 16640 B shared, unproven
 )
-_BACKWARD_SUMS_7 = (
+_BACKWARD_SUMS_6 = (
     Config(TILE=8192, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 33808 B shared, unproven
     Config(TILE=8192, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 33824 B shared, unproven
     Config(TILE=16384, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 16400 B shared, unproven
@@ -354,7 +346,7 @@ _BACKWARD_SUMS_7 = (
     Config(TILE=16384, PROGRAMS=2, num_warps=4, num_stages=1),  # at most 16400 B shared, unproven
     Config(TILE=32768, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 32800 B shared, unproven
 )
-_BACKWARD_SUMS_8 = (
+_BACKWARD_SUMS_7 = (
     Config(TILE=4096, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 66592 B shared, unproven
     Config(TILE=16384, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 8208 B shared, unproven
     Config(TILE=16384, PROGRAMS=2, num_warps=4, num_stages=1),  # at most 8208 B shared, unproven
@@ -362,7 +354,7 @@ _BACKWARD_SUMS_8 = (
     Config(TILE=32768, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 16416 B shared, unproven
     Config(TILE=32768, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 32832 B shared, unproven
 )
-_BACKWARD_SUMS_9 = (
+_BACKWARD_SUMS_8 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 33824 B shared, unproven
     Config(TILE=16384, PROGRAMS=2, num_warps=4, num_stages=1),  # at most 4112 B shared, unproven
     Config(TILE=16384, PROGRAMS=2, num_warps=8, num_stages=1),  # at most 8224 B shared, unproven
@@ -370,7 +362,7 @@ _BACKWARD_SUMS_9 = (
     Config(TILE=32768, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 8224 B shared, unproven
     Config(TILE=32768, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 16448 B shared, unproven
 )
-_BACKWARD_SUMS_10 = (
+_BACKWARD_SUMS_9 = (
     Config(TILE=8192, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 8256 B shared, unproven
     Config(TILE=8192, PROGRAMS=2, num_warps=4, num_stages=1),  # at most 4128 B shared, unproven
     Config(TILE=8192, PROGRAMS=2, num_warps=8, num_stages=1),  # at most 8256 B shared, unproven
@@ -378,7 +370,7 @@ _BACKWARD_SUMS_10 = (
     Config(TILE=16384, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 8256 B shared, unproven
     Config(TILE=16384, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 16512 B shared, unproven
 )
-_BACKWARD_SUMS_11 = (
+_BACKWARD_SUMS_10 = (
     Config(TILE=8192, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 33808 B shared, unproven
     Config(TILE=16384, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 66576 B shared, unproven
     Config(TILE=16384, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 66592 B shared, unproven
@@ -386,31 +378,31 @@ _BACKWARD_SUMS_11 = (
     Config(TILE=32768, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 132128 B shared, unproven
     Config(TILE=32768, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 132160 B shared, unproven
 )
-_BACKWARD_SUMS_12 = (
+_BACKWARD_SUMS_11 = (
+    Config(TILE=8192, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 66576 B shared, unproven
+    Config(TILE=8192, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 66592 B shared, unproven
     Config(TILE=16384, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 132112 B shared, unproven
     Config(TILE=16384, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 132128 B shared, unproven
     Config(TILE=16384, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 132160 B shared, unproven
     Config(TILE=16384, PROGRAMS=2, num_warps=4, num_stages=1),  # at most 8208 B shared, unproven
-    Config(TILE=32768, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 16416 B shared, unproven
-    Config(TILE=32768, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 32832 B shared, unproven
 )
 #: Whole rows in registers, TILE elements at a time, in PROGRAMS programs an SM; by architecture class and element size in bytes.
 BACKWARD_SUMS_CONFIGS = by_class(
     (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (1,), _BACKWARD_SUMS_1),
-    (("sm_80", "sm_90", "sm_100"), (2,), _BACKWARD_SUMS_2),
-    (("sm_89", "sm_86", "sm_120"), (2,), _BACKWARD_SUMS_3),
-    (("sm_80", "sm_90", "sm_100"), (4,), _BACKWARD_SUMS_3),
-    (("sm_80", "sm_90", "sm_100"), (8,), _BACKWARD_SUMS_4),
-    (("sm_89", "sm_86", "sm_120"), (4,), _BACKWARD_SUMS_5),
-    (("gfx950",), (8,), _BACKWARD_SUMS_5),
-    (("sm_89", "sm_86", "sm_120"), (8,), _BACKWARD_SUMS_6),
-    (("gfx90a", "gfx942"), (1,), _BACKWARD_SUMS_7),
-    (("gfx90a", "gfx942"), (2,), _BACKWARD_SUMS_8),
-    (("gfx950",), (4,), _BACKWARD_SUMS_8),
-    (("gfx90a", "gfx942"), (4,), _BACKWARD_SUMS_9),
-    (("gfx90a", "gfx942"), (8,), _BACKWARD_SUMS_10),
-    (("gfx950",), (1,), _BACKWARD_SUMS_11),
-    (("gfx950",), (2,), _BACKWARD_SUMS_12),
+    (("sm_80", "sm_90", "sm_100"), (2,), _BACKWARD_SUMS_1),
+    (("sm_89", "sm_86", "sm_120"), (2,), _BACKWARD_SUMS_2),
+    (("sm_80", "sm_90", "sm_100"), (4,), _BACKWARD_SUMS_2),
+    (("sm_80", "sm_90", "sm_100"), (8,), _BACKWARD_SUMS_3),
+    (("sm_89", "sm_86", "sm_120"), (4,), _BACKWARD_SUMS_4),
+    (("gfx950",), (8,), _BACKWARD_SUMS_4),
+    (("sm_89", "sm_86", "sm_120"), (8,), _BACKWARD_SUMS_5),
+    (("gfx90a", "gfx942"), (1,), _BACKWARD_SUMS_6),
+    (("gfx90a", "gfx942"), (2,), _BACKWARD_SUMS_7),
+    (("gfx950",), (4,), _BACKWARD_SUMS_7),
+    (("gfx90a", "gfx942"), (4,), _BACKWARD_SUMS_8),
+    (("gfx90a", "gfx942"), (8,), _BACKWARD_SUMS_9),
+    (("gfx950",), (1,), _BACKWARD_SUMS_10),
+    (("gfx950",), (2,), _BACKWARD_SUMS_11),
 )
 
 _BACKWARD_COLUMNS_1 = (
