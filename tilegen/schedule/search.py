@@ -233,7 +233,9 @@ def portfolio(
     Once no other brings them nearer, the smallest follow; or, if `general`, those that are near the
     best at most shapes: what is measured may differ from what is predicted.
     """
-    alone = {v: sum(min(ratio, FAR) for ratio in own) * general for v, own in slow.items()}
+    alone = dict.fromkeys(slow, 0.0)
+    if general:
+        alone = {values: sum(min(ratio, FAR) for ratio in own) for values, own in slow.items()}
     left = dict(slow)
     chosen: list[Values] = []
     now: Sequence[float] = [UNFIT] * len(next(iter(slow.values()), ()))
