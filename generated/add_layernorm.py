@@ -363,150 +363,148 @@ BACKWARD_LOOP_CONFIGS = by_class(
 )
 
 _BACKWARD_SUMS_1 = (
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 8208 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 33808 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 8224 B shared, unproven
-    Config(TILE=2048, PROGRAMS=4, num_warps=8, num_stages=3),  # at most 33824 B shared, unproven
+    Config(TILE=4096, PROGRAMS=2, num_warps=4, num_stages=3),  # at most 66576 B shared, unproven
+    Config(TILE=4096, PROGRAMS=2, num_warps=8, num_stages=3),  # at most 66592 B shared, unproven
     Config(TILE=4096, PROGRAMS=2, num_warps=16, num_stages=3),  # at most 66624 B shared, unproven
+    Config(TILE=8192, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 132128 B shared, unproven
     Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 132160 B shared, unproven
+    Config(TILE=8192, PROGRAMS=1, num_warps=32, num_stages=3),  # at most 132224 B shared, unproven
 )
 _BACKWARD_SUMS_2 = (
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 4112 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 66576 B shared, unproven
     Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=3),  # at most 66576 B shared, unproven
-    Config(TILE=2048, PROGRAMS=2, num_warps=8, num_stages=3),  # at most 66592 B shared, unproven
     Config(TILE=4096, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 132128 B shared, unproven
-    Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 16448 B shared, unproven
+    Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 132160 B shared, unproven
+    Config(TILE=8192, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 4128 B shared, unproven
+    Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 8256 B shared, unproven
+    Config(TILE=8192, PROGRAMS=1, num_warps=32, num_stages=1),  # at most 16512 B shared, unproven
 )
 _BACKWARD_SUMS_3 = (
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 2080 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 132128 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 4160 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 132160 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 8320 B shared, unproven
+    Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=1),  # at most 2080 B shared, unproven
     Config(TILE=4096, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 4160 B shared, unproven
+    Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 8320 B shared, unproven
+    Config(TILE=4096, PROGRAMS=1, num_warps=32, num_stages=1),  # at most 16640 B shared, unproven
 )
 _BACKWARD_SUMS_4 = (
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1, registers=168),  # 2048 B shared
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3, registers=168),  # 16400 B shared
-    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 8224 B shared, unproven
-    Config(
-        TILE=2048, PROGRAMS=4, num_warps=8, num_stages=3, registers=64
-    ),  # 16416 B shared, 98 registers in split rows
-    Config(
-        TILE=4096, PROGRAMS=2, num_warps=16, num_stages=3, registers=64
-    ),  # 32832 B shared, 98 registers in split rows
-    Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=3, registers=128),  # 65600 B shared
-)
-_BACKWARD_SUMS_5 = (
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1, registers=158),  # 4096 B shared
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3, registers=168),  # 32784 B shared
-    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 8224 B shared, unproven
-    Config(
-        TILE=2048, PROGRAMS=4, num_warps=8, num_stages=3, registers=64
-    ),  # 32800 B shared, 98 registers in split rows
+    Config(TILE=4096, PROGRAMS=2, num_warps=4, num_stages=3),  # at most 66576 B shared, unproven
+    Config(TILE=4096, PROGRAMS=2, num_warps=8, num_stages=3),  # at most 66592 B shared, unproven
     Config(
         TILE=4096, PROGRAMS=2, num_warps=16, num_stages=3, registers=64
     ),  # 65600 B shared, 98 registers in split rows
+    Config(TILE=8192, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 132128 B shared, unproven
     Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=3, registers=128),  # 131136 B shared
+    Config(TILE=8192, PROGRAMS=1, num_warps=32, num_stages=3),  # at most 132224 B shared, unproven
+)
+_BACKWARD_SUMS_5 = (
+    Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=3, registers=128),  # 65576 B shared
+    Config(TILE=4096, PROGRAMS=1, num_warps=8, num_stages=3, registers=128),  # 131128 B shared
+    Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 132160 B shared, unproven
+    Config(TILE=8192, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 4128 B shared, unproven
+    Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 8256 B shared, unproven
+    Config(TILE=8192, PROGRAMS=1, num_warps=32, num_stages=1),  # at most 16512 B shared, unproven
 )
 _BACKWARD_SUMS_6 = (
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1, registers=168),  # 2048 B shared
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3, registers=128),  # 65576 B shared
-    Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=3, registers=128),  # 65576 B shared
-    Config(TILE=2048, PROGRAMS=2, num_warps=8, num_stages=3),  # at most 66592 B shared, unproven
-    Config(TILE=4096, PROGRAMS=1, num_warps=8, num_stages=3, registers=128),  # 131128 B shared
-    Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 8256 B shared, unproven
-)
-_BACKWARD_SUMS_7 = (
-    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 4160 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=3, registers=192),  # 131168 B shared
-    Config(TILE=2048, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 8320 B shared, unproven
+    Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=1),  # at most 2080 B shared, unproven
     Config(TILE=4096, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 4160 B shared, unproven
-    Config(
-        TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1, registers=255, spills=True
-    ),  # 4096 B shared, 512 B spilled
+    Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 8320 B shared, unproven
+    Config(TILE=4096, PROGRAMS=1, num_warps=32, num_stages=1),  # at most 16640 B shared, unproven
     Config(
         TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3, registers=255, spills=True
     ),  # 131136 B shared, 136 B spilled
 )
+_BACKWARD_SUMS_7 = (
+    Config(TILE=4096, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 66576 B shared, unproven
+    Config(TILE=4096, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 66592 B shared, unproven
+    Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 66624 B shared, unproven
+    Config(TILE=4096, PROGRAMS=2, num_warps=4, num_stages=1),  # at most 4112 B shared, unproven
+    Config(TILE=8192, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 8224 B shared, unproven
+    Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 16448 B shared, unproven
+)
 _BACKWARD_SUMS_8 = (
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 4128 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 132128 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 132160 B shared, unproven
-    Config(TILE=2048, PROGRAMS=4, num_warps=4, num_stages=1),  # at most 4128 B shared, unproven
-    Config(TILE=4096, PROGRAMS=2, num_warps=4, num_stages=1),  # at most 4128 B shared, unproven
-    Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 16512 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 66576 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 66592 B shared, unproven
+    Config(TILE=4096, PROGRAMS=2, num_warps=8, num_stages=1),  # at most 4128 B shared, unproven
+    Config(TILE=8192, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 4128 B shared, unproven
+    Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 8256 B shared, unproven
+    Config(TILE=8192, PROGRAMS=1, num_warps=32, num_stages=1),  # at most 16512 B shared, unproven
 )
 _BACKWARD_SUMS_9 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 2080 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 4160 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 8320 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=32, num_stages=1),  # at most 16640 B shared, unproven
     Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=1),  # at most 2080 B shared, unproven
+    Config(TILE=2048, PROGRAMS=2, num_warps=8, num_stages=1),  # at most 4160 B shared, unproven
     Config(TILE=4096, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 4160 B shared, unproven
+    Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 8320 B shared, unproven
+    Config(TILE=4096, PROGRAMS=1, num_warps=32, num_stages=1),  # at most 16640 B shared, unproven
 )
 _BACKWARD_SUMS_10 = (
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 8208 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 17424 B shared, unproven
-    Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=1),  # at most 8208 B shared, unproven
+    Config(TILE=4096, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 33808 B shared, unproven
     Config(TILE=4096, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 33824 B shared, unproven
+    Config(TILE=8192, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 16400 B shared, unproven
+    Config(TILE=8192, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 32800 B shared, unproven
     Config(TILE=8192, PROGRAMS=2, num_warps=4, num_stages=1),  # at most 16400 B shared, unproven
     Config(TILE=16384, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 32800 B shared, unproven
 )
 _BACKWARD_SUMS_11 = (
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 8208 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 66576 B shared, unproven
-    Config(TILE=4096, PROGRAMS=4, num_warps=4, num_stages=1),  # at most 8208 B shared, unproven
+    Config(TILE=8192, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 8208 B shared, unproven
     Config(TILE=8192, PROGRAMS=2, num_warps=4, num_stages=1),  # at most 8208 B shared, unproven
     Config(TILE=8192, PROGRAMS=2, num_warps=8, num_stages=1),  # at most 16416 B shared, unproven
+    Config(TILE=16384, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 16416 B shared, unproven
     Config(TILE=16384, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 32832 B shared, unproven
 )
 _BACKWARD_SUMS_12 = (
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 4112 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 8224 B shared, unproven
-    Config(TILE=4096, PROGRAMS=4, num_warps=8, num_stages=1),  # at most 8224 B shared, unproven
+    Config(TILE=8192, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 8224 B shared, unproven
     Config(TILE=8192, PROGRAMS=2, num_warps=4, num_stages=1),  # at most 4112 B shared, unproven
     Config(TILE=8192, PROGRAMS=2, num_warps=8, num_stages=1),  # at most 8224 B shared, unproven
+    Config(TILE=8192, PROGRAMS=2, num_warps=16, num_stages=1),  # at most 16448 B shared, unproven
+    Config(TILE=16384, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 8224 B shared, unproven
     Config(TILE=16384, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 16448 B shared, unproven
 )
 _BACKWARD_SUMS_13 = (
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 4128 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 8256 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 16512 B shared, unproven
-    Config(TILE=2048, PROGRAMS=4, num_warps=8, num_stages=1),  # at most 8256 B shared, unproven
+    Config(TILE=4096, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 8256 B shared, unproven
+    Config(TILE=4096, PROGRAMS=2, num_warps=4, num_stages=1),  # at most 4128 B shared, unproven
     Config(TILE=4096, PROGRAMS=2, num_warps=8, num_stages=1),  # at most 8256 B shared, unproven
+    Config(TILE=4096, PROGRAMS=2, num_warps=16, num_stages=1),  # at most 16512 B shared, unproven
+    Config(TILE=8192, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 8256 B shared, unproven
     Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 16512 B shared, unproven
 )
 _BACKWARD_SUMS_14 = (
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 8208 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 17424 B shared, unproven
-    Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=1),  # at most 8208 B shared, unproven
-    Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=3),  # at most 17424 B shared, unproven
-    Config(TILE=8192, PROGRAMS=2, num_warps=16, num_stages=3),  # at most 66624 B shared, unproven
+    Config(TILE=8192, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 66576 B shared, unproven
+    Config(TILE=8192, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 66592 B shared, unproven
+    Config(TILE=8192, PROGRAMS=2, num_warps=4, num_stages=3),  # at most 66576 B shared, unproven
+    Config(TILE=8192, PROGRAMS=2, num_warps=8, num_stages=3),  # at most 66592 B shared, unproven
+    Config(TILE=16384, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 132128 B shared, unproven
     Config(TILE=16384, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 132160 B shared, unproven
 )
 _BACKWARD_SUMS_15 = (
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 8208 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 33808 B shared, unproven
-    Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=1),  # at most 8208 B shared, unproven
-    Config(TILE=4096, PROGRAMS=2, num_warps=8, num_stages=3),  # at most 66592 B shared, unproven
+    Config(TILE=8192, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 132112 B shared, unproven
+    Config(TILE=8192, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 132128 B shared, unproven
     Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 132160 B shared, unproven
+    Config(TILE=8192, PROGRAMS=2, num_warps=4, num_stages=1),  # at most 8208 B shared, unproven
+    Config(TILE=16384, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 16416 B shared, unproven
     Config(TILE=16384, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 32832 B shared, unproven
+)
+_BACKWARD_SUMS_16 = (
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 132128 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 132160 B shared, unproven
+    Config(TILE=4096, PROGRAMS=2, num_warps=8, num_stages=1),  # at most 8256 B shared, unproven
+    Config(TILE=4096, PROGRAMS=2, num_warps=16, num_stages=1),  # at most 16512 B shared, unproven
+    Config(TILE=8192, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 8256 B shared, unproven
+    Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 16512 B shared, unproven
 )
 #: Whole rows in registers, TILE elements at a time, in PROGRAMS programs an SM; by architecture class and element size in bytes.
 BACKWARD_SUMS_CONFIGS = by_class(
     (("sm_80", "sm_100", "sm_89", "sm_86", "sm_120"), (1,), _BACKWARD_SUMS_1),
     (("sm_80", "sm_100"), (2,), _BACKWARD_SUMS_1),
-    (("sm_89", "sm_86", "sm_120"), (2,), _BACKWARD_SUMS_2),
     (("sm_80", "sm_100"), (4,), _BACKWARD_SUMS_2),
     (("sm_80", "sm_100"), (8,), _BACKWARD_SUMS_3),
-    (("sm_90",), (1,), _BACKWARD_SUMS_4),
-    (("sm_90",), (2,), _BACKWARD_SUMS_5),
-    (("sm_90",), (4,), _BACKWARD_SUMS_6),
-    (("sm_90",), (8,), _BACKWARD_SUMS_7),
+    (("sm_90",), (1, 2), _BACKWARD_SUMS_4),
+    (("sm_90",), (4,), _BACKWARD_SUMS_5),
+    (("sm_90",), (8,), _BACKWARD_SUMS_6),
+    (("sm_89", "sm_86", "sm_120"), (2,), _BACKWARD_SUMS_7),
     (("sm_89", "sm_86", "sm_120"), (4,), _BACKWARD_SUMS_8),
-    (("gfx950",), (8,), _BACKWARD_SUMS_8),
     (("sm_89", "sm_86", "sm_120"), (8,), _BACKWARD_SUMS_9),
     (("gfx90a", "gfx942"), (1,), _BACKWARD_SUMS_10),
     (("gfx90a", "gfx942"), (2,), _BACKWARD_SUMS_11),
@@ -515,127 +513,126 @@ BACKWARD_SUMS_CONFIGS = by_class(
     (("gfx90a", "gfx942"), (8,), _BACKWARD_SUMS_13),
     (("gfx950",), (1,), _BACKWARD_SUMS_14),
     (("gfx950",), (2,), _BACKWARD_SUMS_15),
+    (("gfx950",), (8,), _BACKWARD_SUMS_16),
 )
 
 _BACKWARD_COLUMNS_1 = (
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 8208 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 17424 B shared, unproven
+    Config(TILE=2048, PROGRAMS=2, num_warps=8, num_stages=3),  # at most 17440 B shared, unproven
     Config(TILE=2048, PROGRAMS=4, num_warps=8, num_stages=3),  # at most 17440 B shared, unproven
+    Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 33856 B shared, unproven
+    Config(TILE=4096, PROGRAMS=2, num_warps=8, num_stages=3),  # at most 33824 B shared, unproven
     Config(TILE=4096, PROGRAMS=2, num_warps=16, num_stages=3),  # at most 33856 B shared, unproven
-    Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 66624 B shared, unproven
-    Config(TILE=8192, PROGRAMS=2, num_warps=8, num_stages=3),  # at most 66592 B shared, unproven
+    Config(TILE=4096, PROGRAMS=4, num_warps=4, num_stages=3),  # at most 33808 B shared, unproven
 )
 _BACKWARD_COLUMNS_2 = (
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 4112 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 33808 B shared, unproven
     Config(TILE=2048, PROGRAMS=2, num_warps=8, num_stages=3),  # at most 33824 B shared, unproven
     Config(TILE=2048, PROGRAMS=4, num_warps=8, num_stages=3),  # at most 33824 B shared, unproven
+    Config(TILE=4096, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 66592 B shared, unproven
+    Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 66624 B shared, unproven
+    Config(TILE=4096, PROGRAMS=2, num_warps=8, num_stages=3),  # at most 66592 B shared, unproven
     Config(TILE=4096, PROGRAMS=2, num_warps=16, num_stages=3),  # at most 66624 B shared, unproven
-    Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 132160 B shared, unproven
 )
 _BACKWARD_COLUMNS_3 = (
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 4128 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 66592 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 8256 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 66624 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 66688 B shared, unproven
     Config(TILE=2048, PROGRAMS=2, num_warps=16, num_stages=3),  # at most 66688 B shared, unproven
+    Config(TILE=4096, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 132160 B shared, unproven
     Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 132224 B shared, unproven
 )
 _BACKWARD_COLUMNS_4 = (
-    Config(
-        TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1, registers=64
-    ),  # 1024 B shared, 96 registers in split rows
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 9232 B shared, unproven
+    Config(TILE=2048, PROGRAMS=2, num_warps=8, num_stages=3),  # at most 9248 B shared, unproven
     Config(
         TILE=2048, PROGRAMS=4, num_warps=8, num_stages=3, registers=46
     ),  # 8192 B shared, 58 registers in split rows
+    Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 17472 B shared, unproven
+    Config(TILE=4096, PROGRAMS=2, num_warps=8, num_stages=3),  # at most 17440 B shared, unproven
     Config(TILE=4096, PROGRAMS=2, num_warps=16, num_stages=3, registers=57),  # 16384 B shared
-    Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=3, registers=74),  # 32768 B shared
-    Config(TILE=8192, PROGRAMS=2, num_warps=8, num_stages=3, registers=128),  # 32768 B shared
+    Config(TILE=4096, PROGRAMS=4, num_warps=4, num_stages=3),  # at most 17424 B shared, unproven
 )
 _BACKWARD_COLUMNS_5 = (
-    Config(
-        TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1, registers=72
-    ),  # 1024 B shared, 96 registers in split rows
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 17424 B shared, unproven
+    Config(TILE=2048, PROGRAMS=2, num_warps=8, num_stages=3),  # at most 17440 B shared, unproven
     Config(
         TILE=2048, PROGRAMS=4, num_warps=8, num_stages=3, registers=48
     ),  # 16384 B shared, 58 registers in split rows
+    Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 33856 B shared, unproven
+    Config(TILE=4096, PROGRAMS=2, num_warps=8, num_stages=3),  # at most 33824 B shared, unproven
     Config(TILE=4096, PROGRAMS=2, num_warps=16, num_stages=3, registers=58),  # 32768 B shared
-    Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=3, registers=82),  # 65536 B shared
-    Config(TILE=8192, PROGRAMS=2, num_warps=8, num_stages=3, registers=123),  # 65536 B shared
+    Config(TILE=4096, PROGRAMS=4, num_warps=4, num_stages=3),  # at most 33808 B shared, unproven
 )
 _BACKWARD_COLUMNS_6 = (
-    Config(
-        TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1, registers=72
-    ),  # 1024 B shared, 96 registers in split rows
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 33808 B shared, unproven
     Config(
         TILE=2048, PROGRAMS=2, num_warps=8, num_stages=3, registers=48
     ),  # 33280 B shared, 58 registers in split rows
     Config(TILE=2048, PROGRAMS=4, num_warps=8, num_stages=3),  # at most 33824 B shared, unproven
+    Config(TILE=4096, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 66592 B shared, unproven
+    Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=3, registers=64),  # 66560 B shared
+    Config(TILE=4096, PROGRAMS=2, num_warps=8, num_stages=3),  # at most 66592 B shared, unproven
     Config(TILE=4096, PROGRAMS=2, num_warps=16, num_stages=3, registers=64),  # 66560 B shared
-    Config(
-        TILE=8192, PROGRAMS=1, num_warps=16, num_stages=3, registers=64, spills=True
-    ),  # 132096 B shared, 4 B spilled
 )
 _BACKWARD_COLUMNS_7 = (
-    Config(
-        TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1, registers=128
-    ),  # 2048 B shared, 168 registers in split rows
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 66592 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 4160 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 66624 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=16, num_stages=3, registers=64),  # 66560 B shared
     Config(TILE=2048, PROGRAMS=2, num_warps=16, num_stages=3, registers=64),  # 66560 B shared
+    Config(TILE=4096, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 132160 B shared, unproven
     Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=3, registers=64),  # 133120 B shared
 )
 _BACKWARD_COLUMNS_8 = (
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 2080 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 66592 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 4160 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 66624 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 8320 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 66688 B shared, unproven
+    Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=3),  # at most 66592 B shared, unproven
+    Config(TILE=2048, PROGRAMS=2, num_warps=8, num_stages=3),  # at most 66624 B shared, unproven
+    Config(TILE=2048, PROGRAMS=2, num_warps=16, num_stages=3),  # at most 66688 B shared, unproven
+    Config(TILE=4096, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 132128 B shared, unproven
+    Config(TILE=4096, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 132160 B shared, unproven
+    Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 132224 B shared, unproven
 )
 _BACKWARD_COLUMNS_9 = (
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 8208 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 9232 B shared, unproven
-    Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=1),  # at most 8208 B shared, unproven
-    Config(TILE=2048, PROGRAMS=4, num_warps=4, num_stages=3),  # at most 9232 B shared, unproven
-    Config(TILE=4096, PROGRAMS=2, num_warps=8, num_stages=3),  # at most 17440 B shared, unproven
-    Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 33856 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 66592 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 66624 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 66688 B shared, unproven
+    Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=1),  # at most 2080 B shared, unproven
+    Config(TILE=2048, PROGRAMS=2, num_warps=8, num_stages=1),  # at most 4160 B shared, unproven
+    Config(TILE=2048, PROGRAMS=2, num_warps=16, num_stages=1),  # at most 8320 B shared, unproven
 )
 _BACKWARD_COLUMNS_10 = (
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 8208 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 17424 B shared, unproven
-    Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=1),  # at most 8208 B shared, unproven
-    Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=3),  # at most 17424 B shared, unproven
-    Config(TILE=4096, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 33824 B shared, unproven
-    Config(TILE=8192, PROGRAMS=4, num_warps=4, num_stages=1),  # at most 8208 B shared, unproven
+    Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=3),  # at most 9232 B shared, unproven
+    Config(TILE=2048, PROGRAMS=4, num_warps=4, num_stages=3),  # at most 9232 B shared, unproven
+    Config(TILE=4096, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 17424 B shared, unproven
+    Config(TILE=4096, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 17440 B shared, unproven
+    Config(TILE=4096, PROGRAMS=2, num_warps=4, num_stages=3),  # at most 17424 B shared, unproven
+    Config(TILE=4096, PROGRAMS=2, num_warps=8, num_stages=3),  # at most 17440 B shared, unproven
 )
 _BACKWARD_COLUMNS_11 = (
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 4112 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 33808 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 8224 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 33824 B shared, unproven
-    Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=1),  # at most 4112 B shared, unproven
-    Config(TILE=4096, PROGRAMS=4, num_warps=8, num_stages=1),  # at most 8224 B shared, unproven
-)
-_BACKWARD_COLUMNS_12 = (
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 4128 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 8256 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 16512 B shared, unproven
-    Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=1),  # at most 4128 B shared, unproven
-    Config(TILE=2048, PROGRAMS=2, num_warps=8, num_stages=1),  # at most 8256 B shared, unproven
-    Config(TILE=2048, PROGRAMS=4, num_warps=8, num_stages=1),  # at most 8256 B shared, unproven
-)
-_BACKWARD_COLUMNS_13 = (
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 8208 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 17424 B shared, unproven
-    Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=1),  # at most 8208 B shared, unproven
     Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=3),  # at most 17424 B shared, unproven
     Config(TILE=2048, PROGRAMS=4, num_warps=4, num_stages=1),  # at most 8208 B shared, unproven
-    Config(TILE=8192, PROGRAMS=2, num_warps=16, num_stages=3),  # at most 66624 B shared, unproven
+    Config(TILE=4096, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 33808 B shared, unproven
+    Config(TILE=4096, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 33824 B shared, unproven
+    Config(TILE=4096, PROGRAMS=4, num_warps=4, num_stages=1),  # at most 16400 B shared, unproven
+)
+_BACKWARD_COLUMNS_12 = (
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 33808 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 33824 B shared, unproven
+    Config(TILE=2048, PROGRAMS=4, num_warps=4, num_stages=1),  # at most 4112 B shared, unproven
+    Config(TILE=2048, PROGRAMS=4, num_warps=8, num_stages=1),  # at most 8224 B shared, unproven
+    Config(TILE=4096, PROGRAMS=4, num_warps=4, num_stages=1),  # at most 4112 B shared, unproven
+    Config(TILE=4096, PROGRAMS=4, num_warps=8, num_stages=1),  # at most 8224 B shared, unproven
+)
+_BACKWARD_COLUMNS_13 = (
+    Config(TILE=2048, PROGRAMS=2, num_warps=16, num_stages=1),  # at most 16512 B shared, unproven
+    Config(TILE=2048, PROGRAMS=4, num_warps=4, num_stages=1),  # at most 4128 B shared, unproven
+    Config(TILE=2048, PROGRAMS=4, num_warps=8, num_stages=1),  # at most 8256 B shared, unproven
+    Config(TILE=4096, PROGRAMS=2, num_warps=4, num_stages=1),  # at most 4128 B shared, unproven
+    Config(TILE=4096, PROGRAMS=2, num_warps=8, num_stages=1),  # at most 8256 B shared, unproven
+    Config(TILE=4096, PROGRAMS=2, num_warps=16, num_stages=1),  # at most 16512 B shared, unproven
+)
+_BACKWARD_COLUMNS_14 = (
+    Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=3),  # at most 17424 B shared, unproven
+    Config(TILE=4096, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 33808 B shared, unproven
+    Config(TILE=4096, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 33824 B shared, unproven
+    Config(TILE=4096, PROGRAMS=2, num_warps=4, num_stages=3),  # at most 33808 B shared, unproven
+    Config(TILE=4096, PROGRAMS=2, num_warps=8, num_stages=3),  # at most 33824 B shared, unproven
+    Config(TILE=4096, PROGRAMS=4, num_warps=8, num_stages=3),  # at most 33824 B shared, unproven
 )
 #: Tiles of TILE elements over rows and columns, in PROGRAMS programs an SM; by architecture class and element size in bytes.
 BACKWARD_COLUMNS_CONFIGS = by_class(
@@ -643,18 +640,20 @@ BACKWARD_COLUMNS_CONFIGS = by_class(
     (("sm_80", "sm_100"), (2,), _BACKWARD_COLUMNS_1),
     (("sm_89", "sm_86", "sm_120"), (2,), _BACKWARD_COLUMNS_2),
     (("sm_80", "sm_100", "gfx950"), (4,), _BACKWARD_COLUMNS_2),
-    (("sm_89", "sm_86", "sm_120"), (4,), _BACKWARD_COLUMNS_3),
-    (("sm_80", "sm_100", "gfx950"), (8,), _BACKWARD_COLUMNS_3),
+    (("sm_80", "sm_100"), (8,), _BACKWARD_COLUMNS_3),
     (("sm_90",), (1,), _BACKWARD_COLUMNS_4),
     (("sm_90",), (2,), _BACKWARD_COLUMNS_5),
     (("sm_90",), (4,), _BACKWARD_COLUMNS_6),
     (("sm_90",), (8,), _BACKWARD_COLUMNS_7),
-    (("sm_89", "sm_86", "sm_120"), (8,), _BACKWARD_COLUMNS_8),
-    (("gfx90a", "gfx942"), (1,), _BACKWARD_COLUMNS_9),
-    (("gfx90a", "gfx942"), (2,), _BACKWARD_COLUMNS_10),
-    (("gfx90a", "gfx942"), (4,), _BACKWARD_COLUMNS_11),
-    (("gfx90a", "gfx942"), (8,), _BACKWARD_COLUMNS_12),
-    (("gfx950",), (1, 2), _BACKWARD_COLUMNS_13),
+    (("sm_89", "sm_86", "sm_120"), (4,), _BACKWARD_COLUMNS_8),
+    (("gfx950",), (8,), _BACKWARD_COLUMNS_8),
+    (("sm_89", "sm_86", "sm_120"), (8,), _BACKWARD_COLUMNS_9),
+    (("gfx90a", "gfx942"), (1,), _BACKWARD_COLUMNS_10),
+    (("gfx950",), (1,), _BACKWARD_COLUMNS_11),
+    (("gfx90a", "gfx942"), (2,), _BACKWARD_COLUMNS_11),
+    (("gfx90a", "gfx942"), (4,), _BACKWARD_COLUMNS_12),
+    (("gfx90a", "gfx942"), (8,), _BACKWARD_COLUMNS_13),
+    (("gfx950",), (2,), _BACKWARD_COLUMNS_14),
 )
 
 

@@ -79,66 +79,46 @@ TILED_CONFIGS = by_class(
 )
 
 _BACKWARD_COLUMNS_1 = (
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 8208 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 25616 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 8224 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 25632 B shared, unproven
     Config(TILE=2048, PROGRAMS=2, num_warps=8, num_stages=3),  # at most 25632 B shared, unproven
     Config(TILE=2048, PROGRAMS=4, num_warps=8, num_stages=3),  # at most 25632 B shared, unproven
+    Config(TILE=4096, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 50208 B shared, unproven
+    Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 50240 B shared, unproven
+    Config(TILE=4096, PROGRAMS=2, num_warps=8, num_stages=3),  # at most 50208 B shared, unproven
+    Config(TILE=4096, PROGRAMS=2, num_warps=16, num_stages=3),  # at most 50240 B shared, unproven
 )
 _BACKWARD_COLUMNS_2 = (
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 2064 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 50192 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 4128 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 50208 B shared, unproven
-    Config(TILE=2048, PROGRAMS=2, num_warps=16, num_stages=3),  # at most 50240 B shared, unproven
-    Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 99392 B shared, unproven
+    Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=3),  # at most 50192 B shared, unproven
+    Config(TILE=4096, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 99344 B shared, unproven
+    Config(TILE=4096, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 99360 B shared, unproven
+    Config(TILE=4096, PROGRAMS=2, num_warps=4, num_stages=1),  # at most 16400 B shared, unproven
+    Config(TILE=4096, PROGRAMS=2, num_warps=8, num_stages=1),  # at most 16416 B shared, unproven
 )
 _BACKWARD_COLUMNS_3 = (
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 4128 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 99360 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 8256 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 99392 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 16512 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 99456 B shared, unproven
+    Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=1),  # at most 4128 B shared, unproven
+    Config(TILE=2048, PROGRAMS=2, num_warps=8, num_stages=1),  # at most 8256 B shared, unproven
+    Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 16512 B shared, unproven
 )
 _BACKWARD_COLUMNS_4 = (
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1, registers=72),  # 8192 B shared
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3, registers=72),  # 10240 B shared
-    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=1, registers=62),  # 8192 B shared
-    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 13344 B shared, unproven
     Config(
         TILE=2048, PROGRAMS=2, num_warps=8, num_stages=3, registers=48
-    ),  # 10240 B shared, 60 registers in split rows
-    Config(
-        TILE=2048, PROGRAMS=4, num_warps=8, num_stages=3, registers=48
-    ),  # 10240 B shared, 60 registers in split rows
-)
-_BACKWARD_COLUMNS_5 = (
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1, registers=92),  # 4096 B shared
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3, registers=80),  # 18432 B shared
-    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=1, registers=63),  # 8192 B shared
-    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 25632 B shared, unproven
-    Config(TILE=2048, PROGRAMS=2, num_warps=8, num_stages=3, registers=48),  # 18432 B shared
+    ),  # 18432 B shared, 60 registers in split rows
     Config(
         TILE=2048, PROGRAMS=4, num_warps=8, num_stages=3, registers=48
     ),  # 18432 B shared, 60 registers in split rows
+    Config(TILE=4096, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 50208 B shared, unproven
+    Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 50240 B shared, unproven
+    Config(TILE=4096, PROGRAMS=2, num_warps=8, num_stages=3),  # at most 50208 B shared, unproven
+    Config(TILE=4096, PROGRAMS=2, num_warps=16, num_stages=3),  # at most 50240 B shared, unproven
 )
-_BACKWARD_COLUMNS_6 = (
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1, registers=80),  # 2048 B shared
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 50192 B shared, unproven
-    Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=1),  # at most 2064 B shared, unproven
-    Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=3),  # at most 50192 B shared, unproven
-    Config(TILE=2048, PROGRAMS=4, num_warps=4, num_stages=3),  # at most 50192 B shared, unproven
-    Config(TILE=4096, PROGRAMS=2, num_warps=8, num_stages=3),  # at most 99360 B shared, unproven
-)
-_BACKWARD_COLUMNS_7 = (
-    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=1, registers=162),  # 4096 B shared
+_BACKWARD_COLUMNS_5 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 99392 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 8320 B shared, unproven
-    Config(
-        TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1, registers=255, spills=True
-    ),  # 2048 B shared, 636 B spilled
+    Config(TILE=2048, PROGRAMS=1, num_warps=16, num_stages=3, registers=92),  # 67584 B shared
+    Config(TILE=2048, PROGRAMS=2, num_warps=8, num_stages=3),  # at most 99392 B shared, unproven
+    Config(TILE=4096, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 197696 B shared, unproven
     Config(
         TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3, registers=255, spills=True
     ),  # 67584 B shared, 572 B spilled
@@ -146,74 +126,71 @@ _BACKWARD_COLUMNS_7 = (
         TILE=4096, PROGRAMS=1, num_warps=16, num_stages=3, registers=128, spills=True
     ),  # 133120 B shared, 208 B spilled
 )
-_BACKWARD_COLUMNS_8 = (
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 8208 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 50192 B shared, unproven
-    Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=1),  # at most 8208 B shared, unproven
-    Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=3),  # at most 50192 B shared, unproven
-    Config(TILE=2048, PROGRAMS=4, num_warps=4, num_stages=3),  # at most 50192 B shared, unproven
-    Config(TILE=4096, PROGRAMS=2, num_warps=8, num_stages=3),  # at most 99360 B shared, unproven
-)
-_BACKWARD_COLUMNS_9 = (
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 2080 B shared, unproven
+_BACKWARD_COLUMNS_6 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 99360 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 4160 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 99392 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 8320 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 99456 B shared, unproven
+    Config(TILE=2048, PROGRAMS=2, num_warps=8, num_stages=3),  # at most 99392 B shared, unproven
+    Config(TILE=4096, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 197696 B shared, unproven
     Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 197760 B shared, unproven
 )
-_BACKWARD_COLUMNS_10 = (
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 4112 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 50192 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 8224 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 50208 B shared, unproven
+_BACKWARD_COLUMNS_7 = (
+    Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=3),  # at most 50192 B shared, unproven
     Config(TILE=2048, PROGRAMS=2, num_warps=8, num_stages=3),  # at most 50208 B shared, unproven
     Config(TILE=2048, PROGRAMS=4, num_warps=8, num_stages=1),  # at most 8224 B shared, unproven
+    Config(TILE=4096, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 99344 B shared, unproven
+    Config(TILE=4096, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 99360 B shared, unproven
+    Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 99392 B shared, unproven
 )
-_BACKWARD_COLUMNS_11 = (
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 8208 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 25616 B shared, unproven
-    Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=1),  # at most 8208 B shared, unproven
-    Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=3),  # at most 25616 B shared, unproven
-    Config(TILE=2048, PROGRAMS=4, num_warps=4, num_stages=1),  # at most 8208 B shared, unproven
-    Config(TILE=4096, PROGRAMS=4, num_warps=4, num_stages=1),  # at most 8208 B shared, unproven
-)
-_BACKWARD_COLUMNS_12 = (
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 4112 B shared, unproven
+_BACKWARD_COLUMNS_8 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 50192 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 8224 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 50208 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 50240 B shared, unproven
+    Config(TILE=4096, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 99344 B shared, unproven
+    Config(TILE=4096, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 99360 B shared, unproven
+    Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 99392 B shared, unproven
+)
+_BACKWARD_COLUMNS_9 = (
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 50192 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 50208 B shared, unproven
     Config(TILE=2048, PROGRAMS=4, num_warps=8, num_stages=1),  # at most 8224 B shared, unproven
+    Config(TILE=4096, PROGRAMS=2, num_warps=8, num_stages=1),  # at most 8224 B shared, unproven
+    Config(TILE=4096, PROGRAMS=2, num_warps=16, num_stages=1),  # at most 16448 B shared, unproven
     Config(TILE=4096, PROGRAMS=4, num_warps=4, num_stages=1),  # at most 4112 B shared, unproven
 )
-_BACKWARD_COLUMNS_13 = (
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 4128 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 8256 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 16512 B shared, unproven
+_BACKWARD_COLUMNS_10 = (
     Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=1),  # at most 4128 B shared, unproven
     Config(TILE=2048, PROGRAMS=2, num_warps=8, num_stages=1),  # at most 8256 B shared, unproven
+    Config(TILE=2048, PROGRAMS=2, num_warps=16, num_stages=1),  # at most 16512 B shared, unproven
     Config(TILE=2048, PROGRAMS=4, num_warps=4, num_stages=1),  # at most 4128 B shared, unproven
+    Config(TILE=4096, PROGRAMS=2, num_warps=4, num_stages=1),  # at most 4128 B shared, unproven
+    Config(TILE=4096, PROGRAMS=2, num_warps=8, num_stages=1),  # at most 8256 B shared, unproven
+)
+_BACKWARD_COLUMNS_11 = (
+    Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=3),  # at most 25616 B shared, unproven
+    Config(TILE=4096, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 50192 B shared, unproven
+    Config(TILE=4096, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 50208 B shared, unproven
+    Config(TILE=4096, PROGRAMS=2, num_warps=4, num_stages=3),  # at most 50192 B shared, unproven
+    Config(TILE=4096, PROGRAMS=2, num_warps=8, num_stages=1),  # at most 16416 B shared, unproven
+    Config(TILE=4096, PROGRAMS=2, num_warps=8, num_stages=3),  # at most 50208 B shared, unproven
 )
 #: Tiles of TILE elements over rows and columns, in PROGRAMS programs an SM; by architecture class and element size in bytes.
 BACKWARD_COLUMNS_CONFIGS = by_class(
     (("sm_80", "sm_100", "sm_89", "sm_86", "sm_120"), (1,), _BACKWARD_COLUMNS_1),
     (("sm_80", "sm_100"), (2,), _BACKWARD_COLUMNS_1),
-    (("sm_80",), (4,), _BACKWARD_COLUMNS_2),
+    (("gfx90a", "gfx942", "gfx950"), (1,), _BACKWARD_COLUMNS_2),
+    (("gfx90a", "gfx942"), (2,), _BACKWARD_COLUMNS_2),
+    (("sm_80", "sm_90", "sm_100"), (4,), _BACKWARD_COLUMNS_2),
     (("sm_80", "sm_89", "sm_86", "sm_120", "gfx950"), (8,), _BACKWARD_COLUMNS_3),
-    (("sm_90",), (1,), _BACKWARD_COLUMNS_4),
-    (("sm_90",), (2,), _BACKWARD_COLUMNS_5),
-    (("sm_90",), (4,), _BACKWARD_COLUMNS_6),
-    (("sm_90",), (8,), _BACKWARD_COLUMNS_7),
-    (("gfx90a", "gfx942", "gfx950"), (1,), _BACKWARD_COLUMNS_8),
-    (("gfx950",), (2,), _BACKWARD_COLUMNS_8),
-    (("sm_100",), (4,), _BACKWARD_COLUMNS_8),
-    (("sm_89", "sm_86", "sm_120"), (4,), _BACKWARD_COLUMNS_9),
-    (("sm_100",), (8,), _BACKWARD_COLUMNS_9),
-    (("sm_89", "sm_86", "sm_120"), (2,), _BACKWARD_COLUMNS_10),
-    (("gfx950",), (4,), _BACKWARD_COLUMNS_10),
-    (("gfx90a", "gfx942"), (2,), _BACKWARD_COLUMNS_11),
-    (("gfx90a", "gfx942"), (4,), _BACKWARD_COLUMNS_12),
-    (("gfx90a", "gfx942"), (8,), _BACKWARD_COLUMNS_13),
+    (("sm_90",), (1, 2), _BACKWARD_COLUMNS_4),
+    (("sm_90",), (8,), _BACKWARD_COLUMNS_5),
+    (("sm_100",), (8,), _BACKWARD_COLUMNS_6),
+    (("sm_89", "sm_86", "sm_120"), (2,), _BACKWARD_COLUMNS_7),
+    (("gfx950",), (4,), _BACKWARD_COLUMNS_7),
+    (("sm_89", "sm_86", "sm_120"), (4,), _BACKWARD_COLUMNS_8),
+    (("gfx90a", "gfx942"), (4,), _BACKWARD_COLUMNS_9),
+    (("gfx90a", "gfx942"), (8,), _BACKWARD_COLUMNS_10),
+    (("gfx950",), (2,), _BACKWARD_COLUMNS_11),
 )
 
 

@@ -384,68 +384,52 @@ BACKWARD_LOOP_CONFIGS = by_class(
 )
 
 _BACKWARD_SUMS_1 = (
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 8208 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 33808 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 8224 B shared, unproven
-    Config(TILE=2048, PROGRAMS=4, num_warps=8, num_stages=3),  # at most 33824 B shared, unproven
-    Config(TILE=4096, PROGRAMS=2, num_warps=16, num_stages=3),  # at most 66624 B shared, unproven
+    Config(TILE=4096, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 66576 B shared, unproven
+    Config(TILE=4096, PROGRAMS=2, num_warps=4, num_stages=3),  # at most 66576 B shared, unproven
+    Config(TILE=4096, PROGRAMS=2, num_warps=8, num_stages=3),  # at most 66592 B shared, unproven
+    Config(TILE=8192, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 132128 B shared, unproven
+    Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 132160 B shared, unproven
     Config(TILE=8192, PROGRAMS=1, num_warps=32, num_stages=3),  # at most 132224 B shared, unproven
 )
 _BACKWARD_SUMS_2 = (
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 4112 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 66576 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 8224 B shared, unproven
-    Config(TILE=2048, PROGRAMS=2, num_warps=8, num_stages=3),  # at most 66592 B shared, unproven
+    Config(TILE=4096, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 132112 B shared, unproven
+    Config(TILE=4096, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 132128 B shared, unproven
     Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 132160 B shared, unproven
+    Config(TILE=8192, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 16416 B shared, unproven
+    Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 32832 B shared, unproven
     Config(TILE=8192, PROGRAMS=1, num_warps=32, num_stages=1),  # at most 32896 B shared, unproven
 )
 _BACKWARD_SUMS_3 = (
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 2064 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 132112 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 4128 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 132160 B shared, unproven
+    Config(TILE=4096, PROGRAMS=2, num_warps=4, num_stages=1),  # at most 2064 B shared, unproven
     Config(TILE=4096, PROGRAMS=2, num_warps=8, num_stages=1),  # at most 4128 B shared, unproven
+    Config(TILE=8192, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 4128 B shared, unproven
     Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 8256 B shared, unproven
 )
 _BACKWARD_SUMS_4 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 2080 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 4160 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 8320 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=32, num_stages=1),  # at most 16640 B shared, unproven
     Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=1),  # at most 2080 B shared, unproven
+    Config(TILE=2048, PROGRAMS=2, num_warps=8, num_stages=1),  # at most 4160 B shared, unproven
+    Config(TILE=4096, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 4160 B shared, unproven
     Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 8320 B shared, unproven
 )
 _BACKWARD_SUMS_5 = (
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1, registers=232),  # 8192 B shared
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3, registers=219),  # 32912 B shared
-    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 8224 B shared, unproven
-    Config(TILE=2048, PROGRAMS=4, num_warps=8, num_stages=3),  # at most 33824 B shared, unproven
-    Config(TILE=4096, PROGRAMS=2, num_warps=16, num_stages=3),  # at most 66624 B shared, unproven
-    Config(TILE=8192, PROGRAMS=1, num_warps=32, num_stages=3),  # at most 132224 B shared, unproven
-)
-_BACKWARD_SUMS_6 = (
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1, registers=168),  # 4096 B shared
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3, registers=206),  # 65680 B shared
-    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 8224 B shared, unproven
-    Config(TILE=2048, PROGRAMS=2, num_warps=8, num_stages=3, registers=102),  # 65584 B shared
-    Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 132160 B shared, unproven
-    Config(TILE=8192, PROGRAMS=1, num_warps=32, num_stages=1),  # at most 32896 B shared, unproven
-)
-_BACKWARD_SUMS_7 = (
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1, registers=182),  # 2048 B shared
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 132112 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 4128 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=16, num_stages=3, registers=84),  # 131160 B shared
+    Config(TILE=4096, PROGRAMS=2, num_warps=4, num_stages=1),  # at most 2064 B shared, unproven
     Config(TILE=4096, PROGRAMS=2, num_warps=8, num_stages=1),  # at most 4128 B shared, unproven
+    Config(TILE=8192, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 4128 B shared, unproven
     Config(
         TILE=8192, PROGRAMS=1, num_warps=16, num_stages=1, registers=128, spills=True
     ),  # 8192 B shared, 52 B spilled
 )
-_BACKWARD_SUMS_8 = (
+_BACKWARD_SUMS_6 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=1, registers=174),  # 4096 B shared
-    Config(TILE=2048, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 8320 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=32, num_stages=1),  # at most 16640 B shared, unproven
     Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=1),  # at most 2080 B shared, unproven
+    Config(TILE=2048, PROGRAMS=2, num_warps=8, num_stages=1),  # at most 4160 B shared, unproven
+    Config(TILE=4096, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 4160 B shared, unproven
     Config(
         TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1, registers=255, spills=True
     ),  # 4096 B shared, 692 B spilled
@@ -453,205 +437,192 @@ _BACKWARD_SUMS_8 = (
         TILE=4096, PROGRAMS=1, num_warps=16, num_stages=1, registers=128, spills=True
     ),  # 8192 B shared, 292 B spilled
 )
-_BACKWARD_SUMS_9 = (
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 8208 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 33808 B shared, unproven
-    Config(TILE=2048, PROGRAMS=4, num_warps=4, num_stages=1),  # at most 8208 B shared, unproven
-    Config(TILE=4096, PROGRAMS=2, num_warps=4, num_stages=1),  # at most 8208 B shared, unproven
-    Config(TILE=4096, PROGRAMS=2, num_warps=8, num_stages=1),  # at most 16416 B shared, unproven
+_BACKWARD_SUMS_7 = (
+    Config(TILE=4096, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 4112 B shared, unproven
+    Config(TILE=4096, PROGRAMS=2, num_warps=4, num_stages=1),  # at most 4112 B shared, unproven
+    Config(TILE=4096, PROGRAMS=2, num_warps=16, num_stages=1),  # at most 16448 B shared, unproven
+    Config(TILE=8192, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 8224 B shared, unproven
+    Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 16448 B shared, unproven
     Config(TILE=8192, PROGRAMS=1, num_warps=32, num_stages=1),  # at most 32896 B shared, unproven
 )
-_BACKWARD_SUMS_10 = (
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 4112 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 66576 B shared, unproven
-    Config(TILE=2048, PROGRAMS=4, num_warps=4, num_stages=1),  # at most 4112 B shared, unproven
-    Config(TILE=2048, PROGRAMS=4, num_warps=8, num_stages=1),  # at most 8224 B shared, unproven
-    Config(TILE=4096, PROGRAMS=2, num_warps=8, num_stages=1),  # at most 8224 B shared, unproven
-    Config(TILE=8192, PROGRAMS=1, num_warps=32, num_stages=1),  # at most 32896 B shared, unproven
-)
-_BACKWARD_SUMS_11 = (
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 4128 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 8256 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 16512 B shared, unproven
-    Config(TILE=2048, PROGRAMS=4, num_warps=4, num_stages=1),  # at most 4128 B shared, unproven
+_BACKWARD_SUMS_8 = (
+    Config(TILE=2048, PROGRAMS=2, num_warps=8, num_stages=1),  # at most 8256 B shared, unproven
+    Config(TILE=4096, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 8256 B shared, unproven
+    Config(TILE=4096, PROGRAMS=2, num_warps=4, num_stages=1),  # at most 4128 B shared, unproven
     Config(TILE=4096, PROGRAMS=2, num_warps=8, num_stages=1),  # at most 8256 B shared, unproven
+    Config(TILE=8192, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 8256 B shared, unproven
     Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 16512 B shared, unproven
 )
-_BACKWARD_SUMS_12 = (
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 8208 B shared, unproven
+_BACKWARD_SUMS_9 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 33808 B shared, unproven
-    Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=1),  # at most 8208 B shared, unproven
-    Config(TILE=2048, PROGRAMS=4, num_warps=4, num_stages=1),  # at most 8208 B shared, unproven
+    Config(TILE=4096, PROGRAMS=2, num_warps=8, num_stages=1),  # at most 16416 B shared, unproven
+    Config(TILE=8192, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 16400 B shared, unproven
+    Config(TILE=8192, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 32800 B shared, unproven
     Config(TILE=8192, PROGRAMS=2, num_warps=4, num_stages=1),  # at most 16400 B shared, unproven
     Config(TILE=16384, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 32800 B shared, unproven
 )
-_BACKWARD_SUMS_13 = (
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 8208 B shared, unproven
-    Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=1),  # at most 8208 B shared, unproven
-    Config(TILE=2048, PROGRAMS=4, num_warps=4, num_stages=1),  # at most 8208 B shared, unproven
-    Config(TILE=4096, PROGRAMS=4, num_warps=4, num_stages=1),  # at most 16400 B shared, unproven
-    Config(TILE=8192, PROGRAMS=2, num_warps=8, num_stages=1),  # at most 32800 B shared, unproven
+_BACKWARD_SUMS_10 = (
+    Config(TILE=8192, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 8208 B shared, unproven
+    Config(TILE=8192, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 16416 B shared, unproven
+    Config(TILE=8192, PROGRAMS=2, num_warps=4, num_stages=1),  # at most 8208 B shared, unproven
+    Config(TILE=8192, PROGRAMS=2, num_warps=8, num_stages=1),  # at most 16416 B shared, unproven
+    Config(TILE=16384, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 16416 B shared, unproven
+    Config(TILE=16384, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 32832 B shared, unproven
+)
+_BACKWARD_SUMS_11 = (
+    Config(TILE=8192, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 132112 B shared, unproven
+    Config(TILE=8192, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 132128 B shared, unproven
+    Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 132160 B shared, unproven
+    Config(TILE=8192, PROGRAMS=2, num_warps=16, num_stages=1),  # at most 32832 B shared, unproven
+    Config(TILE=16384, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 32800 B shared, unproven
     Config(TILE=16384, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 65600 B shared, unproven
 )
-_BACKWARD_SUMS_14 = (
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 8208 B shared, unproven
-    Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=3),  # at most 66576 B shared, unproven
+_BACKWARD_SUMS_12 = (
     Config(TILE=4096, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 132128 B shared, unproven
+    Config(TILE=8192, PROGRAMS=2, num_warps=4, num_stages=1),  # at most 8208 B shared, unproven
     Config(TILE=8192, PROGRAMS=2, num_warps=8, num_stages=1),  # at most 16416 B shared, unproven
     Config(TILE=8192, PROGRAMS=2, num_warps=16, num_stages=1),  # at most 32832 B shared, unproven
+    Config(TILE=16384, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 16416 B shared, unproven
     Config(TILE=16384, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 32832 B shared, unproven
 )
 #: Whole rows in registers, TILE elements at a time, in PROGRAMS programs an SM; by architecture class and element size in bytes.
 BACKWARD_SUMS_CONFIGS = by_class(
-    (("sm_80", "sm_100"), (1,), _BACKWARD_SUMS_1),
-    (("sm_80", "sm_100"), (2,), _BACKWARD_SUMS_2),
+    (("sm_80", "sm_90", "sm_100"), (1,), _BACKWARD_SUMS_1),
+    (("sm_89", "sm_86", "sm_120"), (1,), _BACKWARD_SUMS_2),
+    (("sm_80", "sm_90", "sm_100"), (2,), _BACKWARD_SUMS_2),
     (("sm_80", "sm_100"), (4,), _BACKWARD_SUMS_3),
     (("sm_80", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _BACKWARD_SUMS_4),
-    (("sm_90",), (1,), _BACKWARD_SUMS_5),
-    (("sm_90",), (2,), _BACKWARD_SUMS_6),
-    (("sm_90",), (4,), _BACKWARD_SUMS_7),
-    (("sm_90",), (8,), _BACKWARD_SUMS_8),
-    (("sm_89", "sm_86", "sm_120"), (1,), _BACKWARD_SUMS_9),
-    (("sm_89", "sm_86", "sm_120"), (2,), _BACKWARD_SUMS_10),
-    (("sm_89", "sm_86", "sm_120"), (4,), _BACKWARD_SUMS_11),
-    (("gfx90a", "gfx942", "gfx950"), (8,), _BACKWARD_SUMS_11),
-    (("gfx90a", "gfx942"), (1,), _BACKWARD_SUMS_12),
-    (("gfx950",), (1,), _BACKWARD_SUMS_13),
-    (("gfx90a", "gfx942"), (2,), _BACKWARD_SUMS_13),
-    (("gfx90a", "gfx942", "gfx950"), (4,), _BACKWARD_SUMS_13),
-    (("gfx950",), (2,), _BACKWARD_SUMS_14),
+    (("sm_90",), (4,), _BACKWARD_SUMS_5),
+    (("sm_90",), (8,), _BACKWARD_SUMS_6),
+    (("sm_89", "sm_86", "sm_120"), (2,), _BACKWARD_SUMS_7),
+    (("sm_89", "sm_86", "sm_120"), (4,), _BACKWARD_SUMS_8),
+    (("gfx90a", "gfx942", "gfx950"), (8,), _BACKWARD_SUMS_8),
+    (("gfx90a", "gfx942"), (1,), _BACKWARD_SUMS_9),
+    (("gfx90a", "gfx942"), (2,), _BACKWARD_SUMS_10),
+    (("gfx90a", "gfx942", "gfx950"), (4,), _BACKWARD_SUMS_10),
+    (("gfx950",), (1,), _BACKWARD_SUMS_11),
+    (("gfx950",), (2,), _BACKWARD_SUMS_12),
 )
 
 _BACKWARD_COLUMNS_1 = (
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 8208 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 50192 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 8224 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 50208 B shared, unproven
+    Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=3),  # at most 50192 B shared, unproven
     Config(TILE=2048, PROGRAMS=2, num_warps=8, num_stages=3),  # at most 50208 B shared, unproven
     Config(TILE=2048, PROGRAMS=4, num_warps=8, num_stages=1),  # at most 8224 B shared, unproven
+    Config(TILE=4096, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 99344 B shared, unproven
+    Config(TILE=4096, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 99360 B shared, unproven
+    Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 99392 B shared, unproven
 )
 _BACKWARD_COLUMNS_2 = (
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 2080 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 197664 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 4160 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 197696 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 8320 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 197760 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 99344 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 99360 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 99392 B shared, unproven
+    Config(TILE=2048, PROGRAMS=4, num_warps=4, num_stages=1),  # at most 2064 B shared, unproven
+    Config(TILE=4096, PROGRAMS=2, num_warps=4, num_stages=1),  # at most 2064 B shared, unproven
+    Config(TILE=4096, PROGRAMS=2, num_warps=8, num_stages=1),  # at most 4128 B shared, unproven
 )
 _BACKWARD_COLUMNS_3 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 4128 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 8256 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 16512 B shared, unproven
     Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=1),  # at most 4128 B shared, unproven
     Config(TILE=2048, PROGRAMS=2, num_warps=8, num_stages=1),  # at most 8256 B shared, unproven
     Config(TILE=4096, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 8256 B shared, unproven
+    Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 16512 B shared, unproven
 )
 _BACKWARD_COLUMNS_4 = (
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1, registers=96),  # 1024 B shared
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3, registers=96),  # 25088 B shared
-    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=1, registers=62),  # 2048 B shared
-    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 25632 B shared, unproven
-    Config(TILE=2048, PROGRAMS=2, num_warps=8, num_stages=3),  # at most 25632 B shared, unproven
-    Config(TILE=2048, PROGRAMS=4, num_warps=8, num_stages=1),  # at most 8224 B shared, unproven
-)
-_BACKWARD_COLUMNS_5 = (
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1, registers=98),  # 1024 B shared
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3, registers=119),  # 49664 B shared
-    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 8224 B shared, unproven
     Config(TILE=2048, PROGRAMS=2, num_warps=8, num_stages=3, registers=79),  # 49664 B shared
     Config(TILE=2048, PROGRAMS=4, num_warps=8, num_stages=3, registers=79),  # 49664 B shared
+    Config(TILE=4096, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 99344 B shared, unproven
+    Config(TILE=4096, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 99360 B shared, unproven
+    Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 99392 B shared, unproven
     Config(TILE=4096, PROGRAMS=2, num_warps=16, num_stages=3, registers=78),  # 99328 B shared
 )
-_BACKWARD_COLUMNS_6 = (
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1, registers=128),  # 1024 B shared
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3, registers=125),  # 99072 B shared
-    Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=1),  # at most 2064 B shared, unproven
+_BACKWARD_COLUMNS_5 = (
     Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=3),  # at most 99344 B shared, unproven
-    Config(TILE=2048, PROGRAMS=4, num_warps=4, num_stages=1),  # at most 2064 B shared, unproven
-    Config(TILE=4096, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 2064 B shared, unproven
+    Config(TILE=2048, PROGRAMS=4, num_warps=4, num_stages=1),  # at most 8208 B shared, unproven
+    Config(TILE=4096, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 197648 B shared, unproven
+    Config(TILE=4096, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 197664 B shared, unproven
+    Config(TILE=4096, PROGRAMS=2, num_warps=4, num_stages=1),  # at most 16400 B shared, unproven
+    Config(TILE=4096, PROGRAMS=2, num_warps=8, num_stages=1),  # at most 16416 B shared, unproven
 )
-_BACKWARD_COLUMNS_7 = (
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1, registers=178),  # 2048 B shared
+_BACKWARD_COLUMNS_6 = (
     Config(
         TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3, registers=128
     ),  # 197632 B shared, 168 registers in split rows
-    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=1, registers=128),  # 4096 B shared
     Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 197696 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 8320 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=16, num_stages=3, registers=81),  # 197632 B shared
+    Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=1),  # at most 2080 B shared, unproven
+    Config(TILE=2048, PROGRAMS=2, num_warps=8, num_stages=1),  # at most 4160 B shared, unproven
+    Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 8320 B shared, unproven
 )
-_BACKWARD_COLUMNS_8 = (
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 4112 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 50192 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 8224 B shared, unproven
+_BACKWARD_COLUMNS_7 = (
     Config(TILE=2048, PROGRAMS=2, num_warps=8, num_stages=3),  # at most 50208 B shared, unproven
     Config(TILE=2048, PROGRAMS=4, num_warps=8, num_stages=3),  # at most 50208 B shared, unproven
+    Config(TILE=4096, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 99344 B shared, unproven
+    Config(TILE=4096, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 99360 B shared, unproven
+    Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 99392 B shared, unproven
     Config(TILE=4096, PROGRAMS=2, num_warps=16, num_stages=3),  # at most 99392 B shared, unproven
 )
+_BACKWARD_COLUMNS_8 = (
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 197664 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 197696 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 197760 B shared, unproven
+    Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=1),  # at most 2080 B shared, unproven
+    Config(TILE=2048, PROGRAMS=2, num_warps=8, num_stages=1),  # at most 4160 B shared, unproven
+    Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 8320 B shared, unproven
+)
 _BACKWARD_COLUMNS_9 = (
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 8208 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 99344 B shared, unproven
-    Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=1),  # at most 8208 B shared, unproven
-    Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=3),  # at most 99344 B shared, unproven
-    Config(TILE=2048, PROGRAMS=4, num_warps=4, num_stages=1),  # at most 8208 B shared, unproven
-    Config(TILE=4096, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 16400 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 50208 B shared, unproven
+    Config(TILE=2048, PROGRAMS=4, num_warps=4, num_stages=1),  # at most 4112 B shared, unproven
+    Config(TILE=2048, PROGRAMS=4, num_warps=8, num_stages=1),  # at most 8224 B shared, unproven
+    Config(TILE=4096, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 99344 B shared, unproven
+    Config(TILE=4096, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 99360 B shared, unproven
+    Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 99392 B shared, unproven
 )
 _BACKWARD_COLUMNS_10 = (
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 4112 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 99344 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 8224 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 99360 B shared, unproven
-    Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=1),  # at most 4112 B shared, unproven
-    Config(TILE=2048, PROGRAMS=4, num_warps=8, num_stages=1),  # at most 8224 B shared, unproven
+    Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=1),  # at most 8208 B shared, unproven
+    Config(TILE=2048, PROGRAMS=4, num_warps=4, num_stages=1),  # at most 8208 B shared, unproven
+    Config(TILE=4096, PROGRAMS=2, num_warps=4, num_stages=1),  # at most 8208 B shared, unproven
+    Config(TILE=4096, PROGRAMS=2, num_warps=8, num_stages=1),  # at most 16416 B shared, unproven
+    Config(TILE=4096, PROGRAMS=4, num_warps=4, num_stages=1),  # at most 8208 B shared, unproven
 )
 _BACKWARD_COLUMNS_11 = (
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 8208 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 50192 B shared, unproven
-    Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=1),  # at most 8208 B shared, unproven
-    Config(TILE=2048, PROGRAMS=4, num_warps=4, num_stages=1),  # at most 8208 B shared, unproven
-    Config(TILE=4096, PROGRAMS=4, num_warps=4, num_stages=1),  # at most 16400 B shared, unproven
-    Config(TILE=8192, PROGRAMS=2, num_warps=8, num_stages=1),  # at most 32800 B shared, unproven
-)
-_BACKWARD_COLUMNS_12 = (
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 4112 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 8224 B shared, unproven
-    Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=1),  # at most 4112 B shared, unproven
-    Config(TILE=2048, PROGRAMS=2, num_warps=8, num_stages=1),  # at most 8224 B shared, unproven
+    Config(TILE=2048, PROGRAMS=4, num_warps=4, num_stages=1),  # at most 4112 B shared, unproven
     Config(TILE=2048, PROGRAMS=4, num_warps=8, num_stages=1),  # at most 8224 B shared, unproven
+    Config(TILE=4096, PROGRAMS=2, num_warps=4, num_stages=1),  # at most 4112 B shared, unproven
+    Config(TILE=4096, PROGRAMS=2, num_warps=8, num_stages=1),  # at most 8224 B shared, unproven
+    Config(TILE=4096, PROGRAMS=2, num_warps=16, num_stages=1),  # at most 16448 B shared, unproven
     Config(TILE=4096, PROGRAMS=4, num_warps=4, num_stages=1),  # at most 4112 B shared, unproven
 )
-_BACKWARD_COLUMNS_13 = (
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 8208 B shared, unproven
+_BACKWARD_COLUMNS_12 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 50192 B shared, unproven
-    Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=1),  # at most 8208 B shared, unproven
     Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=3),  # at most 50192 B shared, unproven
-    Config(TILE=2048, PROGRAMS=4, num_warps=4, num_stages=1),  # at most 8208 B shared, unproven
+    Config(TILE=4096, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 99344 B shared, unproven
+    Config(TILE=4096, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 99360 B shared, unproven
+    Config(TILE=4096, PROGRAMS=4, num_warps=4, num_stages=1),  # at most 16400 B shared, unproven
     Config(TILE=4096, PROGRAMS=4, num_warps=8, num_stages=1),  # at most 16416 B shared, unproven
 )
 #: Tiles of TILE elements over rows and columns, in PROGRAMS programs an SM; by architecture class and element size in bytes.
 BACKWARD_COLUMNS_CONFIGS = by_class(
-    (("sm_80", "sm_100", "sm_89", "sm_86", "sm_120"), (1,), _BACKWARD_COLUMNS_1),
+    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (1,), _BACKWARD_COLUMNS_1),
     (("sm_80",), (2,), _BACKWARD_COLUMNS_1),
     (("sm_80", "sm_89", "sm_86", "sm_120"), (4,), _BACKWARD_COLUMNS_2),
-    (("sm_100",), (8,), _BACKWARD_COLUMNS_2),
     (
         ("sm_80", "sm_89", "sm_86", "sm_120", "gfx90a", "gfx942", "gfx950"),
         (8,),
         _BACKWARD_COLUMNS_3,
     ),
-    (("sm_90",), (1,), _BACKWARD_COLUMNS_4),
-    (("sm_90",), (2,), _BACKWARD_COLUMNS_5),
-    (("sm_90",), (4,), _BACKWARD_COLUMNS_6),
-    (("sm_90",), (8,), _BACKWARD_COLUMNS_7),
-    (("sm_100",), (2,), _BACKWARD_COLUMNS_8),
-    (("gfx90a", "gfx942"), (1,), _BACKWARD_COLUMNS_9),
-    (("sm_100",), (4,), _BACKWARD_COLUMNS_9),
-    (("sm_89", "sm_86", "sm_120"), (2,), _BACKWARD_COLUMNS_10),
+    (("sm_90",), (2,), _BACKWARD_COLUMNS_4),
+    (("gfx90a", "gfx942"), (1,), _BACKWARD_COLUMNS_5),
+    (("sm_90", "sm_100"), (4,), _BACKWARD_COLUMNS_5),
+    (("sm_90",), (8,), _BACKWARD_COLUMNS_6),
+    (("sm_100",), (2,), _BACKWARD_COLUMNS_7),
+    (("sm_100",), (8,), _BACKWARD_COLUMNS_8),
+    (("sm_89", "sm_86", "sm_120"), (2,), _BACKWARD_COLUMNS_9),
+    (("gfx90a", "gfx942"), (2,), _BACKWARD_COLUMNS_10),
     (("gfx950",), (4,), _BACKWARD_COLUMNS_10),
-    (("gfx950",), (1,), _BACKWARD_COLUMNS_11),
-    (("gfx90a", "gfx942"), (2,), _BACKWARD_COLUMNS_11),
-    (("gfx90a", "gfx942"), (4,), _BACKWARD_COLUMNS_12),
-    (("gfx950",), (2,), _BACKWARD_COLUMNS_13),
+    (("gfx90a", "gfx942"), (4,), _BACKWARD_COLUMNS_11),
+    (("gfx950",), (1, 2), _BACKWARD_COLUMNS_12),
 )
 
 

@@ -120,7 +120,7 @@ KINDS: Final[dict[str, Kind]] = {
         Kind(
             "columns", "columns", columns_cost,
             "Tiles of TILE elements over rows and columns, in PROGRAMS programs an SM",
-            powers(2, 4), powers(11, 13),
+            powers(2, 4), powers(11, 12),
             ((2**19, 128), (32768, 1024), (4096, 4096), (16384, 8192), (8192, 32768)),
             "stages", MOST_ELEMENTS, programs=(1, 2, 4), stages=(1, 3),
         ),

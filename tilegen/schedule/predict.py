@@ -62,10 +62,36 @@ SPLIT_PROGRAMS: Final = 4
 #: of copy).
 TILE_BYTES: Final = 1024
 #: What a step of a loop over pipelined tiles takes besides its arithmetic, and each join of threads
-#: in it: by the latencies of barriers and shuffles (a guess).
+#: in it: by the latencies of barriers and shuffles (rmsnorm backward, one row of 1024 a step in one
+#: program an SM: 0.53 us).
 STEP, JOINED = 0.15e-6, 0.15e-6
+#: Instructions of such a loop, if it joins threads, for each that is counted: copies to shared memory and from it, and their
+#: addresses (rmsnorm backward of 32768x1024: 0.19 us for each 1024 elements of a step).
+ISSUED: Final = 1.75
+#: What each row of a tile adds to that: loads, results and joins of its own (rmsnorm backward, a step of
+#: 8192 elements: 1.6 us as one row, 1.9 us as eight).
+ROW: Final = 0.04e-6
+#: How sharply a walk turns from what it moves to what it computes.
+WALK_BEND: Final = 12
+#: What each warp but the first adds to a join in such a loop, where barriers of all warps follow each
+#: other (rmsnorm backward 8192x16384: 8 warps 0.210 ms, 16 0.212, 32 0.214).
+LOOP_JOIN: Final = 3e-9
+#: Where warps outnumber the vectors of a row, they lie side by side over several rows, and what rows
+#: have for themselves is converted to a layout that copies it to all of them. By the square of warps
+#: side by side times rows, up to the most that was measured (rmsnorm backward of 32768x1024, tiles of
+#: 8192: 8 warps 0.061 ms, 16 0.065, 32 0.105; of 16384: 8 warps 0.063, 16 0.080, 32 0.174).
+BESIDE, MOST_BESIDE = 0.3e-9, 128
+#: What such warps cost besides where no loads are ahead: each step waits for its conversions as well
+#: (32768x1024, tiles of 4096 in 4 programs: 4 warps 0.063 ms, 8 0.099; of 8192 in 2: 0.071, 0.114).
+UNSTAGED: Final = 2.0
+#: Adding up partial sums: each step of it waits for L2 with nothing beside it, and they are written
+#: and read at this share of the memory's rate, when nothing else is under way (rmsnorm backward of
+#: 16384x8192: each further program an SM, 8.6 MB of sums, takes 7 us; of 32768x1024 2 to 6 us).
+JOIN_STEP, PARTIAL_RATE = 1e-6, 0.5
 #: How many times as fast what all programs read comes from L2: it adds little to what moves (a guess).
 SHARED_RATE: Final = 8.0
+#: Bytes that a lane takes at once.
+LANE_BYTES: Final = 16
 #: Columns of partial sums that a program adds up, and how many of them a thread holds.
 JOIN_COLUMNS, JOIN_ELEMENTS = 32, 32
 #: How sharply the rate bends where the bytes in flight just suffice (softmax of 4096x32000 in one
@@ -285,7 +311,7 @@ def _carrying(
     """Seconds of programs that go over tiles of rows, and of the kernel that adds up their sums.
 
     With s stages, s tiles of a program are in flight; but it works on one after the other, and is
-    never done before that. Partial sums are read from L2.
+    never done before that. Other programs on its SM hide what it waits for, not what it issues.
     """
     tall, wide = tile
     steps, blocks = cdiv(rows, tall), places * cdiv(columns, wide)
@@ -296,18 +322,28 @@ def _carrying(
     threads = warps * target.warp_size
     needed = config.get("registers", registers_needed(work, max(1.0, elements / threads), size))
     operations = work.flops + OVERHEAD * (work.reads + work.rereads + work.writes)
-    lanes = target.peak["f32"] / target.multiprocessors / 2 * min(1.0, warps / 4)
-    alone = steps * (STEP + JOINED * work.joins + elements * operations / lanes)
+    here = max(1.0, sharing * blocks / target.multiprocessors)
+    lanes = target.peak["f32"] / target.multiprocessors / 2 * min(1.0, here * warps / 4)
+    vectors = wide * size / (LANE_BYTES * target.warp_size)
+    beside = min(MOST_BESIDE, tall * max(1.0, warps / vectors)) if tall > 1 else 1.0
+    waiting = STEP + work.joins * (JOINED + LOOP_JOIN * (warps - 1))
+    issuing = elements * operations / lanes
+    if work.joins:
+        issuing = ISSUED * issuing + ROW * tall + BESIDE * beside * beside
+    alone = steps * (waiting + here * issuing)
+    if work.joins and not ahead and tall > 1 and warps > vectors:
+        alone *= UNSTAGED
+    stored = work.writes / (work.reads + work.writes)  # no step waits for it
     moving = run_time(
         target, sharing * blocks, programs_resident(target, threads, needed, shared), warps, steps,
         steps * elements * size * (work.reads + work.writes + work.rereads / SHARED_RATE),
         steps * elements * operations, steps * elements * work.special, steps * work.joins,
-        ahead / AHEAD,
+        (ahead + stored) / AHEAD,
     )  # fmt: skip
-    walk = math.pow(moving**BEND + alone**BEND, 1 / BEND)
+    walk = math.pow(moving**WALK_BEND + alone**WALK_BEND, 1 / WALK_BEND)
     height, _ = join_tile(config, sharing, columns)
-    partial = 8.0 * sharing * blocks * wide / (L2_RATE * target.bandwidth)
-    return walk + LAUNCH + LATENCY * (1 + cdiv(sharing, height)) + partial
+    partial = 8.0 * sharing * blocks * wide / (PARTIAL_RATE * target.bandwidth)
+    return walk + LAUNCH + JOIN_STEP * cdiv(sharing, height) + partial
 
 
 def programs_of(config: Config, target: Target, tiles: int, apart: int) -> int:

@@ -21,6 +21,8 @@ from tilegen.targets import Target
 MOST_KEPT: Final = 6
 #: Stands for the time of a row that a config cannot hold: worse than any time of the others.
 UNFIT: Final = 1e6
+#: A config this many times as slow as the best is of no use at a shape.
+FAR: Final = 2.0
 #: Wider rows of an op without a loop are refused. Up to here configs that spill are kept, if no
 #: other holds the row.
 WIDEST_BLOCK: Final = 32_768
@@ -223,13 +225,22 @@ def slowness(demand: Demand, key: Key) -> dict[Values, tuple[float, ...]]:
     }
 
 
-def portfolio(slow: Mapping[Values, Sequence[float]]) -> tuple[Values, ...]:
-    """At most six configs that together come near the best at all shapes, smallest first."""
+def portfolio(
+    slow: Mapping[Values, Sequence[float]], *, general: bool = False
+) -> tuple[Values, ...]:  # fmt: skip
+    """At most six configs that together come near the best at all shapes, smallest first.
+
+    Once no other brings them nearer, the smallest follow; or, if `general`, those that are near the
+    best at most shapes: what is measured may differ from what is predicted.
+    """
+    alone = dict.fromkeys(slow, 0.0)
+    if general:
+        alone = {values: sum(min(ratio, FAR) for ratio in own) for values, own in slow.items()}
     left = dict(slow)
     chosen: list[Values] = []
     now: Sequence[float] = [UNFIT] * len(next(iter(slow.values()), ()))
     while left and len(chosen) < MOST_KEPT:
-        best = min((sum(map(min, now, own)), values) for values, own in left.items())[1]
+        best = min((sum(map(min, now, own)), alone[v], v) for v, own in left.items())[2]
         chosen.append(best)
         now = list(map(min, now, left.pop(best)))
     return tuple(sorted(chosen))

@@ -92,6 +92,7 @@ def kept(demand: Demand, keys: tuple[Key, ...]) -> dict[Key, tuple[Values, ...]]
     those configs does not fit is ranked by itself.
     Element sizes share a row where that costs less than the model can tell.
     """
+    general = bool(demand.kind.stages)
     found: dict[Key, tuple[Values, ...]] = {}
     groups: dict[tuple[str, int], list[Key]] = {}
     for size in sorted(ELEMENT_SIZES, key=lambda size: abs(size - USUAL_SIZE)):
@@ -100,7 +101,7 @@ def kept(demand: Demand, keys: tuple[Key, ...]) -> dict[Key, tuple[Values, ...]]
                 groups.setdefault((key.target.backend, size), []).append(key)
     for group in groups.values():
         slow = slowness(demand, max(group, key=_rank))
-        own = portfolio(slow)
+        own = portfolio(slow, general=general)
         for other in dict.fromkeys(found.values()):
             if worse(slow, other, own) <= SAME:
                 own = other
@@ -108,7 +109,9 @@ def kept(demand: Demand, keys: tuple[Key, ...]) -> dict[Key, tuple[Values, ...]]
         for key in group:
             fits = fitting(demand, key)
             good = fits.issuperset(own) and (not demand.only or _widest(fits) == _widest(own))
-            found[key] = own if good else portfolio(_ranked(demand, key, slow, fits))
+            found[key] = (
+                own if good else portfolio(_ranked(demand, key, slow, fits), general=general)
+            )
     return {key: found[key] for key in keys}
 
 
