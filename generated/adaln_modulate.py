@@ -98,35 +98,35 @@ _BACKWARD_COLUMNS_3 = (
     Config(TILE=2048, PROGRAMS=2, num_warps=16, num_stages=1),  # at most 16512 B shared, unproven
 )
 _BACKWARD_COLUMNS_4 = (
-    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 13344 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=3, registers=60),  # 8448 B shared
     Config(TILE=2048, PROGRAMS=2, num_warps=8, num_stages=3, registers=60),  # 8448 B shared
-    Config(TILE=4096, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 25616 B shared, unproven
-    Config(TILE=4096, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 25632 B shared, unproven
-    Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 25664 B shared, unproven
-    Config(TILE=4096, PROGRAMS=2, num_warps=16, num_stages=3),  # at most 25664 B shared, unproven
+    Config(TILE=4096, PROGRAMS=1, num_warps=4, num_stages=3, registers=155),  # 16896 B shared
+    Config(TILE=4096, PROGRAMS=1, num_warps=8, num_stages=3, registers=94),  # 17408 B shared
+    Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=3, registers=56),  # 16896 B shared
+    Config(TILE=4096, PROGRAMS=2, num_warps=16, num_stages=3, registers=56),  # 16896 B shared
 )
 _BACKWARD_COLUMNS_5 = (
-    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 25632 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=3, registers=64),  # 16896 B shared
     Config(TILE=2048, PROGRAMS=2, num_warps=8, num_stages=3, registers=64),  # 16896 B shared
-    Config(TILE=4096, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 50192 B shared, unproven
-    Config(TILE=4096, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 50208 B shared, unproven
-    Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 50240 B shared, unproven
-    Config(TILE=4096, PROGRAMS=2, num_warps=16, num_stages=3),  # at most 50240 B shared, unproven
+    Config(TILE=4096, PROGRAMS=1, num_warps=4, num_stages=3, registers=126),  # 33792 B shared
+    Config(TILE=4096, PROGRAMS=1, num_warps=8, num_stages=3, registers=102),  # 33792 B shared
+    Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=3, registers=64),  # 33792 B shared
+    Config(TILE=4096, PROGRAMS=2, num_warps=16, num_stages=3, registers=64),  # 33792 B shared
 )
 _BACKWARD_COLUMNS_6 = (
-    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 50208 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=3, registers=58),  # 33792 B shared
     Config(TILE=2048, PROGRAMS=2, num_warps=8, num_stages=3, registers=58),  # 33792 B shared
-    Config(TILE=4096, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 99344 B shared, unproven
-    Config(TILE=4096, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 99360 B shared, unproven
-    Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 99392 B shared, unproven
-    Config(TILE=4096, PROGRAMS=2, num_warps=16, num_stages=3),  # at most 99392 B shared, unproven
+    Config(TILE=4096, PROGRAMS=1, num_warps=4, num_stages=3, registers=128),  # 67584 B shared
+    Config(TILE=4096, PROGRAMS=1, num_warps=8, num_stages=3, registers=99),  # 67584 B shared
+    Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=3, registers=63),  # 67584 B shared
+    Config(TILE=4096, PROGRAMS=2, num_warps=16, num_stages=3, registers=63),  # 67584 B shared
 )
 _BACKWARD_COLUMNS_7 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3, registers=126),  # 67584 B shared
-    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 99392 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=3, registers=108),  # 67584 B shared
     Config(TILE=2048, PROGRAMS=1, num_warps=16, num_stages=3, registers=58),  # 67584 B shared
-    Config(TILE=2048, PROGRAMS=2, num_warps=16, num_stages=3),  # at most 99456 B shared, unproven
-    Config(TILE=4096, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 197696 B shared, unproven
+    Config(TILE=2048, PROGRAMS=2, num_warps=16, num_stages=3, registers=58),  # 67584 B shared
+    Config(TILE=4096, PROGRAMS=1, num_warps=8, num_stages=3, registers=167),  # 133120 B shared
     Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=3, registers=102),  # 133120 B shared
 )
 _BACKWARD_COLUMNS_8 = (

@@ -215,33 +215,33 @@ _BACKWARD_BLOCK_2 = (
     Config(TILE=8192, num_warps=16),  # at most 32768 B shared, unproven
 )
 _BACKWARD_BLOCK_3 = (
+    Config(TILE=1024, num_warps=1, registers=80),  # 128 B shared
     Config(TILE=4096, num_warps=2, registers=162),  # 256 B shared
     Config(TILE=4096, num_warps=4, registers=90),  # 512 B shared
-    Config(TILE=4096, num_warps=8, registers=55),  # 32 B shared
+    Config(TILE=4096, num_warps=8, registers=56),  # 4096 B shared
     Config(TILE=8192, num_warps=4, registers=158),  # 512 B shared
     Config(TILE=16384, num_warps=16, registers=98),  # 64 B shared
-    Config(TILE=1024, num_warps=1, registers=255, spills=True),  # 128 B shared, 2848 B spilled
 )
 _BACKWARD_BLOCK_4 = (
+    Config(TILE=1024, num_warps=1, registers=96),  # 0 B shared
     Config(TILE=4096, num_warps=2, registers=217),  # 256 B shared
     Config(TILE=4096, num_warps=4, registers=96),  # 512 B shared
-    Config(TILE=4096, num_warps=8, registers=60),  # 32 B shared
+    Config(TILE=4096, num_warps=8, registers=62),  # 64 B shared
     Config(TILE=8192, num_warps=4, registers=168),  # 512 B shared
     Config(TILE=16384, num_warps=16, registers=98),  # 64 B shared
-    Config(TILE=1024, num_warps=1, registers=255, spills=True),  # 0 B shared, 4168 B spilled
 )
 _BACKWARD_BLOCK_5 = (
+    Config(TILE=1024, num_warps=1, registers=112),  # 0 B shared
     Config(TILE=4096, num_warps=2, registers=254),  # 512 B shared
     Config(TILE=4096, num_warps=4, registers=128),  # 512 B shared
-    Config(TILE=4096, num_warps=8, registers=64),  # 32 B shared
+    Config(TILE=4096, num_warps=8, registers=64),  # 64 B shared
     Config(TILE=8192, num_warps=4, registers=254),  # 512 B shared
     Config(TILE=16384, num_warps=16, registers=122),  # 64 B shared
-    Config(TILE=1024, num_warps=1, registers=255, spills=True),  # 0 B shared, 6744 B spilled
 )
 _BACKWARD_BLOCK_6 = (
-    Config(TILE=512, num_warps=1, registers=141),  # 0 B shared
+    Config(TILE=512, num_warps=2, registers=100),  # 64 B shared
     Config(TILE=4096, num_warps=8, registers=190),  # 512 B shared
-    Config(TILE=512, num_warps=2, registers=255, spills=True),  # 64 B shared, 744 B spilled
+    Config(TILE=512, num_warps=1, registers=255, spills=True),  # 0 B shared, 10000 B spilled
     Config(TILE=1024, num_warps=1, registers=255, spills=True),  # 0 B shared, 24 B spilled
     Config(TILE=4096, num_warps=4, registers=255, spills=True),  # 1024 B shared, 588 B spilled
     Config(TILE=8192, num_warps=16, registers=128, spills=True),  # 1024 B shared, 288 B spilled
@@ -387,34 +387,52 @@ _BACKWARD_SUMS_3 = (
     Config(TILE=4096, PROGRAMS=1, num_warps=32, num_stages=1),  # at most 16640 B shared, unproven
 )
 _BACKWARD_SUMS_4 = (
-    Config(TILE=4096, PROGRAMS=2, num_warps=4, num_stages=3),  # at most 66576 B shared, unproven
-    Config(TILE=4096, PROGRAMS=2, num_warps=8, num_stages=3),  # at most 66592 B shared, unproven
+    Config(TILE=4096, PROGRAMS=2, num_warps=4, num_stages=3, registers=254),  # 32784 B shared
+    Config(TILE=4096, PROGRAMS=2, num_warps=8, num_stages=3, registers=127),  # 32800 B shared
+    Config(
+        TILE=4096, PROGRAMS=2, num_warps=16, num_stages=3, registers=64
+    ),  # 32832 B shared, 98 registers in split rows
+    Config(TILE=8192, PROGRAMS=1, num_warps=8, num_stages=3, registers=248),  # 65568 B shared
+    Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=3, registers=128),  # 65600 B shared
+    Config(TILE=8192, PROGRAMS=1, num_warps=32, num_stages=3, registers=64),  # 65664 B shared
+)
+_BACKWARD_SUMS_5 = (
+    Config(TILE=4096, PROGRAMS=2, num_warps=4, num_stages=3, registers=255),  # 65552 B shared
+    Config(TILE=4096, PROGRAMS=2, num_warps=8, num_stages=3, registers=106),  # 65568 B shared
     Config(
         TILE=4096, PROGRAMS=2, num_warps=16, num_stages=3, registers=64
     ),  # 65600 B shared, 98 registers in split rows
-    Config(TILE=8192, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 132128 B shared, unproven
+    Config(TILE=8192, PROGRAMS=1, num_warps=8, num_stages=3, registers=254),  # 131104 B shared
     Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=3, registers=128),  # 131136 B shared
-    Config(TILE=8192, PROGRAMS=1, num_warps=32, num_stages=3),  # at most 132224 B shared, unproven
-)
-_BACKWARD_SUMS_5 = (
-    Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=3, registers=128),  # 65576 B shared
-    Config(TILE=4096, PROGRAMS=1, num_warps=8, num_stages=3, registers=128),  # 131128 B shared
-    Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 132160 B shared, unproven
-    Config(TILE=8192, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 4128 B shared, unproven
-    Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 8256 B shared, unproven
-    Config(TILE=8192, PROGRAMS=1, num_warps=32, num_stages=1),  # at most 16512 B shared, unproven
+    Config(TILE=8192, PROGRAMS=1, num_warps=32, num_stages=3, registers=64),  # 131200 B shared
 )
 _BACKWARD_SUMS_6 = (
+    Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=3, registers=128),  # 65576 B shared
+    Config(TILE=4096, PROGRAMS=1, num_warps=8, num_stages=3, registers=128),  # 131128 B shared
+    Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=3, registers=64),  # 131160 B shared
+    Config(TILE=8192, PROGRAMS=1, num_warps=8, num_stages=1, registers=194),  # 4096 B shared
+    Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=1, registers=114),  # 8192 B shared
+    Config(TILE=8192, PROGRAMS=1, num_warps=32, num_stages=1, registers=64),  # 16384 B shared
+)
+_BACKWARD_SUMS_7 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=3, registers=192),  # 131168 B shared
-    Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=1),  # at most 2080 B shared, unproven
-    Config(TILE=4096, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 4160 B shared, unproven
-    Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 8320 B shared, unproven
-    Config(TILE=4096, PROGRAMS=1, num_warps=32, num_stages=1),  # at most 16640 B shared, unproven
     Config(
         TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3, registers=255, spills=True
     ),  # 131136 B shared, 136 B spilled
+    Config(
+        TILE=2048, PROGRAMS=2, num_warps=4, num_stages=1, registers=255, spills=True
+    ),  # 4096 B shared, 512 B spilled
+    Config(
+        TILE=4096, PROGRAMS=1, num_warps=8, num_stages=1, registers=255, spills=True
+    ),  # 4096 B shared, 88 B spilled
+    Config(
+        TILE=4096, PROGRAMS=1, num_warps=16, num_stages=1, registers=128, spills=True
+    ),  # 8192 B shared, 208 B spilled
+    Config(
+        TILE=4096, PROGRAMS=1, num_warps=32, num_stages=1, registers=64, spills=True
+    ),  # 16384 B shared, 144 B spilled
 )
-_BACKWARD_SUMS_7 = (
+_BACKWARD_SUMS_8 = (
     Config(TILE=4096, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 66576 B shared, unproven
     Config(TILE=4096, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 66592 B shared, unproven
     Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 66624 B shared, unproven
@@ -422,7 +440,7 @@ _BACKWARD_SUMS_7 = (
     Config(TILE=8192, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 8224 B shared, unproven
     Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 16448 B shared, unproven
 )
-_BACKWARD_SUMS_8 = (
+_BACKWARD_SUMS_9 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 66576 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 66592 B shared, unproven
     Config(TILE=4096, PROGRAMS=2, num_warps=8, num_stages=1),  # at most 4128 B shared, unproven
@@ -430,7 +448,7 @@ _BACKWARD_SUMS_8 = (
     Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 8256 B shared, unproven
     Config(TILE=8192, PROGRAMS=1, num_warps=32, num_stages=1),  # at most 16512 B shared, unproven
 )
-_BACKWARD_SUMS_9 = (
+_BACKWARD_SUMS_10 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 2080 B shared, unproven
     Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=1),  # at most 2080 B shared, unproven
     Config(TILE=2048, PROGRAMS=2, num_warps=8, num_stages=1),  # at most 4160 B shared, unproven
@@ -438,7 +456,7 @@ _BACKWARD_SUMS_9 = (
     Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 8320 B shared, unproven
     Config(TILE=4096, PROGRAMS=1, num_warps=32, num_stages=1),  # at most 16640 B shared, unproven
 )
-_BACKWARD_SUMS_10 = (
+_BACKWARD_SUMS_11 = (
     Config(TILE=4096, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 33808 B shared, unproven
     Config(TILE=4096, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 33824 B shared, unproven
     Config(TILE=8192, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 16400 B shared, unproven
@@ -446,7 +464,7 @@ _BACKWARD_SUMS_10 = (
     Config(TILE=8192, PROGRAMS=2, num_warps=4, num_stages=1),  # at most 16400 B shared, unproven
     Config(TILE=16384, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 32800 B shared, unproven
 )
-_BACKWARD_SUMS_11 = (
+_BACKWARD_SUMS_12 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 66576 B shared, unproven
     Config(TILE=8192, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 8208 B shared, unproven
     Config(TILE=8192, PROGRAMS=2, num_warps=4, num_stages=1),  # at most 8208 B shared, unproven
@@ -454,7 +472,7 @@ _BACKWARD_SUMS_11 = (
     Config(TILE=16384, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 16416 B shared, unproven
     Config(TILE=16384, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 32832 B shared, unproven
 )
-_BACKWARD_SUMS_12 = (
+_BACKWARD_SUMS_13 = (
     Config(TILE=8192, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 8224 B shared, unproven
     Config(TILE=8192, PROGRAMS=2, num_warps=4, num_stages=1),  # at most 4112 B shared, unproven
     Config(TILE=8192, PROGRAMS=2, num_warps=8, num_stages=1),  # at most 8224 B shared, unproven
@@ -462,7 +480,7 @@ _BACKWARD_SUMS_12 = (
     Config(TILE=16384, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 8224 B shared, unproven
     Config(TILE=16384, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 16448 B shared, unproven
 )
-_BACKWARD_SUMS_13 = (
+_BACKWARD_SUMS_14 = (
     Config(TILE=4096, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 8256 B shared, unproven
     Config(TILE=4096, PROGRAMS=2, num_warps=4, num_stages=1),  # at most 4128 B shared, unproven
     Config(TILE=4096, PROGRAMS=2, num_warps=8, num_stages=1),  # at most 8256 B shared, unproven
@@ -470,7 +488,7 @@ _BACKWARD_SUMS_13 = (
     Config(TILE=8192, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 8256 B shared, unproven
     Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 16512 B shared, unproven
 )
-_BACKWARD_SUMS_14 = (
+_BACKWARD_SUMS_15 = (
     Config(TILE=8192, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 66576 B shared, unproven
     Config(TILE=8192, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 66592 B shared, unproven
     Config(TILE=8192, PROGRAMS=2, num_warps=4, num_stages=3),  # at most 66576 B shared, unproven
@@ -478,7 +496,7 @@ _BACKWARD_SUMS_14 = (
     Config(TILE=16384, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 132128 B shared, unproven
     Config(TILE=16384, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 132160 B shared, unproven
 )
-_BACKWARD_SUMS_15 = (
+_BACKWARD_SUMS_16 = (
     Config(TILE=8192, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 132112 B shared, unproven
     Config(TILE=8192, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 132128 B shared, unproven
     Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 132160 B shared, unproven
@@ -486,7 +504,7 @@ _BACKWARD_SUMS_15 = (
     Config(TILE=16384, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 16416 B shared, unproven
     Config(TILE=16384, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 32832 B shared, unproven
 )
-_BACKWARD_SUMS_16 = (
+_BACKWARD_SUMS_17 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 132128 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 132160 B shared, unproven
     Config(TILE=4096, PROGRAMS=2, num_warps=8, num_stages=1),  # at most 8256 B shared, unproven
@@ -500,20 +518,21 @@ BACKWARD_SUMS_CONFIGS = by_class(
     (("sm_80", "sm_100"), (2,), _BACKWARD_SUMS_1),
     (("sm_80", "sm_100"), (4,), _BACKWARD_SUMS_2),
     (("sm_80", "sm_100"), (8,), _BACKWARD_SUMS_3),
-    (("sm_90",), (1, 2), _BACKWARD_SUMS_4),
-    (("sm_90",), (4,), _BACKWARD_SUMS_5),
-    (("sm_90",), (8,), _BACKWARD_SUMS_6),
-    (("sm_89", "sm_86", "sm_120"), (2,), _BACKWARD_SUMS_7),
-    (("sm_89", "sm_86", "sm_120"), (4,), _BACKWARD_SUMS_8),
-    (("sm_89", "sm_86", "sm_120"), (8,), _BACKWARD_SUMS_9),
-    (("gfx90a", "gfx942"), (1,), _BACKWARD_SUMS_10),
-    (("gfx90a", "gfx942"), (2,), _BACKWARD_SUMS_11),
-    (("gfx950",), (4,), _BACKWARD_SUMS_11),
-    (("gfx90a", "gfx942"), (4,), _BACKWARD_SUMS_12),
-    (("gfx90a", "gfx942"), (8,), _BACKWARD_SUMS_13),
-    (("gfx950",), (1,), _BACKWARD_SUMS_14),
-    (("gfx950",), (2,), _BACKWARD_SUMS_15),
-    (("gfx950",), (8,), _BACKWARD_SUMS_16),
+    (("sm_90",), (1,), _BACKWARD_SUMS_4),
+    (("sm_90",), (2,), _BACKWARD_SUMS_5),
+    (("sm_90",), (4,), _BACKWARD_SUMS_6),
+    (("sm_90",), (8,), _BACKWARD_SUMS_7),
+    (("sm_89", "sm_86", "sm_120"), (2,), _BACKWARD_SUMS_8),
+    (("sm_89", "sm_86", "sm_120"), (4,), _BACKWARD_SUMS_9),
+    (("sm_89", "sm_86", "sm_120"), (8,), _BACKWARD_SUMS_10),
+    (("gfx90a", "gfx942"), (1,), _BACKWARD_SUMS_11),
+    (("gfx90a", "gfx942"), (2,), _BACKWARD_SUMS_12),
+    (("gfx950",), (4,), _BACKWARD_SUMS_12),
+    (("gfx90a", "gfx942"), (4,), _BACKWARD_SUMS_13),
+    (("gfx90a", "gfx942"), (8,), _BACKWARD_SUMS_14),
+    (("gfx950",), (1,), _BACKWARD_SUMS_15),
+    (("gfx950",), (2,), _BACKWARD_SUMS_16),
+    (("gfx950",), (8,), _BACKWARD_SUMS_17),
 )
 
 _BACKWARD_COLUMNS_1 = (
@@ -541,41 +560,51 @@ _BACKWARD_COLUMNS_3 = (
     Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 132224 B shared, unproven
 )
 _BACKWARD_COLUMNS_4 = (
-    Config(TILE=2048, PROGRAMS=2, num_warps=8, num_stages=3),  # at most 9248 B shared, unproven
+    Config(
+        TILE=2048, PROGRAMS=2, num_warps=8, num_stages=3, registers=46
+    ),  # 8192 B shared, 58 registers in split rows
     Config(
         TILE=2048, PROGRAMS=4, num_warps=8, num_stages=3, registers=46
     ),  # 8192 B shared, 58 registers in split rows
-    Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 17472 B shared, unproven
-    Config(TILE=4096, PROGRAMS=2, num_warps=8, num_stages=3),  # at most 17440 B shared, unproven
+    Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=3, registers=57),  # 16384 B shared
+    Config(TILE=4096, PROGRAMS=2, num_warps=8, num_stages=3, registers=64),  # 16384 B shared
     Config(TILE=4096, PROGRAMS=2, num_warps=16, num_stages=3, registers=57),  # 16384 B shared
-    Config(TILE=4096, PROGRAMS=4, num_warps=4, num_stages=3),  # at most 17424 B shared, unproven
+    Config(TILE=4096, PROGRAMS=4, num_warps=4, num_stages=3, registers=128),  # 16384 B shared
 )
 _BACKWARD_COLUMNS_5 = (
-    Config(TILE=2048, PROGRAMS=2, num_warps=8, num_stages=3),  # at most 17440 B shared, unproven
+    Config(
+        TILE=2048, PROGRAMS=2, num_warps=8, num_stages=3, registers=48
+    ),  # 16384 B shared, 58 registers in split rows
     Config(
         TILE=2048, PROGRAMS=4, num_warps=8, num_stages=3, registers=48
     ),  # 16384 B shared, 58 registers in split rows
-    Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 33856 B shared, unproven
-    Config(TILE=4096, PROGRAMS=2, num_warps=8, num_stages=3),  # at most 33824 B shared, unproven
+    Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=3, registers=58),  # 32768 B shared
+    Config(TILE=4096, PROGRAMS=2, num_warps=8, num_stages=3, registers=64),  # 32768 B shared
     Config(TILE=4096, PROGRAMS=2, num_warps=16, num_stages=3, registers=58),  # 32768 B shared
-    Config(TILE=4096, PROGRAMS=4, num_warps=4, num_stages=3),  # at most 33808 B shared, unproven
+    Config(TILE=4096, PROGRAMS=4, num_warps=4, num_stages=3, registers=122),  # 32768 B shared
 )
 _BACKWARD_COLUMNS_6 = (
     Config(
         TILE=2048, PROGRAMS=2, num_warps=8, num_stages=3, registers=48
     ),  # 33280 B shared, 58 registers in split rows
-    Config(TILE=2048, PROGRAMS=4, num_warps=8, num_stages=3),  # at most 33824 B shared, unproven
-    Config(TILE=4096, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 66592 B shared, unproven
+    Config(
+        TILE=2048, PROGRAMS=4, num_warps=8, num_stages=3, registers=48
+    ),  # 33280 B shared, 58 registers in split rows
+    Config(TILE=4096, PROGRAMS=1, num_warps=8, num_stages=3, registers=74),  # 66560 B shared
     Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=3, registers=64),  # 66560 B shared
-    Config(TILE=4096, PROGRAMS=2, num_warps=8, num_stages=3),  # at most 66592 B shared, unproven
+    Config(TILE=4096, PROGRAMS=2, num_warps=8, num_stages=3, registers=74),  # 66560 B shared
     Config(TILE=4096, PROGRAMS=2, num_warps=16, num_stages=3, registers=64),  # 66560 B shared
 )
 _BACKWARD_COLUMNS_7 = (
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 66592 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 66624 B shared, unproven
+    Config(
+        TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3, registers=128
+    ),  # 66560 B shared, 168 registers in split rows
+    Config(
+        TILE=2048, PROGRAMS=1, num_warps=8, num_stages=3, registers=80
+    ),  # 66560 B shared, 96 registers in split rows
     Config(TILE=2048, PROGRAMS=1, num_warps=16, num_stages=3, registers=64),  # 66560 B shared
     Config(TILE=2048, PROGRAMS=2, num_warps=16, num_stages=3, registers=64),  # 66560 B shared
-    Config(TILE=4096, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 132160 B shared, unproven
+    Config(TILE=4096, PROGRAMS=1, num_warps=8, num_stages=3, registers=128),  # 133120 B shared
     Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=3, registers=64),  # 133120 B shared
 )
 _BACKWARD_COLUMNS_8 = (

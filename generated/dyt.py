@@ -114,34 +114,48 @@ _BACKWARD_COLUMNS_4 = (
     Config(
         TILE=2048, PROGRAMS=4, num_warps=8, num_stages=3, registers=75
     ),  # 10240 B shared, 98 registers in split rows
-    Config(TILE=4096, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 25632 B shared, unproven
-    Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 25664 B shared, unproven
-    Config(TILE=4096, PROGRAMS=2, num_warps=8, num_stages=3),  # at most 25632 B shared, unproven
-    Config(TILE=4096, PROGRAMS=2, num_warps=16, num_stages=3),  # at most 25664 B shared, unproven
+    Config(TILE=4096, PROGRAMS=1, num_warps=8, num_stages=3, registers=173),  # 18432 B shared
+    Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=3, registers=74),  # 18432 B shared
+    Config(TILE=4096, PROGRAMS=2, num_warps=8, num_stages=3, registers=173),  # 18432 B shared
+    Config(TILE=4096, PROGRAMS=2, num_warps=16, num_stages=3, registers=74),  # 18432 B shared
 )
 _BACKWARD_COLUMNS_5 = (
     Config(TILE=2048, PROGRAMS=2, num_warps=8, num_stages=3, registers=80),  # 18432 B shared
     Config(
         TILE=2048, PROGRAMS=4, num_warps=8, num_stages=3, registers=80
     ),  # 18432 B shared, 98 registers in split rows
-    Config(TILE=4096, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 50208 B shared, unproven
-    Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 50240 B shared, unproven
-    Config(TILE=4096, PROGRAMS=2, num_warps=8, num_stages=3),  # at most 50208 B shared, unproven
-    Config(TILE=4096, PROGRAMS=2, num_warps=16, num_stages=3),  # at most 50240 B shared, unproven
+    Config(TILE=4096, PROGRAMS=1, num_warps=8, num_stages=3, registers=178),  # 34816 B shared
+    Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=3, registers=89),  # 34816 B shared
+    Config(TILE=4096, PROGRAMS=2, num_warps=8, num_stages=3, registers=178),  # 34816 B shared
+    Config(TILE=4096, PROGRAMS=2, num_warps=16, num_stages=3, registers=89),  # 34816 B shared
 )
 _BACKWARD_COLUMNS_6 = (
-    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 99392 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3, registers=168),  # 38912 B shared
+    Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=3, registers=168),  # 38912 B shared
+    Config(TILE=4096, PROGRAMS=1, num_warps=8, num_stages=3, registers=179),  # 71680 B shared
+    Config(TILE=4096, PROGRAMS=2, num_warps=8, num_stages=1, registers=181),  # 4096 B shared
+    Config(
+        TILE=4096, PROGRAMS=1, num_warps=4, num_stages=3, registers=255, spills=True
+    ),  # 71680 B shared, 360 B spilled
+    Config(
+        TILE=4096, PROGRAMS=2, num_warps=4, num_stages=1, registers=255, spills=True
+    ),  # 4096 B shared, 144 B spilled
+)
+_BACKWARD_COLUMNS_7 = (
+    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=3, registers=201),  # 67584 B shared
     Config(TILE=2048, PROGRAMS=1, num_warps=16, num_stages=3, registers=116),  # 67584 B shared
-    Config(TILE=2048, PROGRAMS=2, num_warps=8, num_stages=3),  # at most 99392 B shared, unproven
-    Config(TILE=4096, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 197696 B shared, unproven
+    Config(TILE=2048, PROGRAMS=2, num_warps=8, num_stages=3, registers=201),  # 67584 B shared
     Config(
         TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3, registers=255, spills=True
     ),  # 71680 B shared, 608 B spilled
     Config(
+        TILE=4096, PROGRAMS=1, num_warps=8, num_stages=3, registers=255, spills=True
+    ),  # 133120 B shared, 464 B spilled
+    Config(
         TILE=4096, PROGRAMS=1, num_warps=16, num_stages=3, registers=128, spills=True
     ),  # 133120 B shared, 396 B spilled
 )
-_BACKWARD_COLUMNS_7 = (
+_BACKWARD_COLUMNS_8 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 99360 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 99392 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 99456 B shared, unproven
@@ -149,7 +163,7 @@ _BACKWARD_COLUMNS_7 = (
     Config(TILE=4096, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 197696 B shared, unproven
     Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 197760 B shared, unproven
 )
-_BACKWARD_COLUMNS_8 = (
+_BACKWARD_COLUMNS_9 = (
     Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=3),  # at most 50192 B shared, unproven
     Config(TILE=2048, PROGRAMS=2, num_warps=8, num_stages=3),  # at most 50208 B shared, unproven
     Config(TILE=2048, PROGRAMS=4, num_warps=8, num_stages=1),  # at most 8224 B shared, unproven
@@ -157,7 +171,7 @@ _BACKWARD_COLUMNS_8 = (
     Config(TILE=4096, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 99360 B shared, unproven
     Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 99392 B shared, unproven
 )
-_BACKWARD_COLUMNS_9 = (
+_BACKWARD_COLUMNS_10 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 50192 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 50208 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 50240 B shared, unproven
@@ -165,7 +179,7 @@ _BACKWARD_COLUMNS_9 = (
     Config(TILE=4096, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 99360 B shared, unproven
     Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 99392 B shared, unproven
 )
-_BACKWARD_COLUMNS_10 = (
+_BACKWARD_COLUMNS_11 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 50192 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 50208 B shared, unproven
     Config(TILE=2048, PROGRAMS=4, num_warps=8, num_stages=1),  # at most 8224 B shared, unproven
@@ -173,7 +187,7 @@ _BACKWARD_COLUMNS_10 = (
     Config(TILE=4096, PROGRAMS=2, num_warps=16, num_stages=1),  # at most 16448 B shared, unproven
     Config(TILE=4096, PROGRAMS=4, num_warps=4, num_stages=1),  # at most 4112 B shared, unproven
 )
-_BACKWARD_COLUMNS_11 = (
+_BACKWARD_COLUMNS_12 = (
     Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=1),  # at most 4128 B shared, unproven
     Config(TILE=2048, PROGRAMS=2, num_warps=8, num_stages=1),  # at most 8256 B shared, unproven
     Config(TILE=2048, PROGRAMS=2, num_warps=16, num_stages=1),  # at most 16512 B shared, unproven
@@ -181,7 +195,7 @@ _BACKWARD_COLUMNS_11 = (
     Config(TILE=4096, PROGRAMS=2, num_warps=4, num_stages=1),  # at most 4128 B shared, unproven
     Config(TILE=4096, PROGRAMS=2, num_warps=8, num_stages=1),  # at most 8256 B shared, unproven
 )
-_BACKWARD_COLUMNS_12 = (
+_BACKWARD_COLUMNS_13 = (
     Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=3),  # at most 25616 B shared, unproven
     Config(TILE=4096, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 50192 B shared, unproven
     Config(TILE=4096, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 50208 B shared, unproven
@@ -195,18 +209,19 @@ BACKWARD_COLUMNS_CONFIGS = by_class(
     (("sm_80", "sm_100"), (2,), _BACKWARD_COLUMNS_1),
     (("gfx90a", "gfx942", "gfx950"), (1,), _BACKWARD_COLUMNS_2),
     (("gfx90a", "gfx942"), (2,), _BACKWARD_COLUMNS_2),
-    (("sm_80", "sm_90", "sm_100"), (4,), _BACKWARD_COLUMNS_2),
+    (("sm_80", "sm_100"), (4,), _BACKWARD_COLUMNS_2),
     (("sm_80", "sm_89", "sm_86", "sm_120", "gfx950"), (8,), _BACKWARD_COLUMNS_3),
     (("sm_90",), (1,), _BACKWARD_COLUMNS_4),
     (("sm_90",), (2,), _BACKWARD_COLUMNS_5),
-    (("sm_90",), (8,), _BACKWARD_COLUMNS_6),
-    (("sm_100",), (8,), _BACKWARD_COLUMNS_7),
-    (("sm_89", "sm_86", "sm_120"), (2,), _BACKWARD_COLUMNS_8),
-    (("gfx950",), (4,), _BACKWARD_COLUMNS_8),
-    (("sm_89", "sm_86", "sm_120"), (4,), _BACKWARD_COLUMNS_9),
-    (("gfx90a", "gfx942"), (4,), _BACKWARD_COLUMNS_10),
-    (("gfx90a", "gfx942"), (8,), _BACKWARD_COLUMNS_11),
-    (("gfx950",), (2,), _BACKWARD_COLUMNS_12),
+    (("sm_90",), (4,), _BACKWARD_COLUMNS_6),
+    (("sm_90",), (8,), _BACKWARD_COLUMNS_7),
+    (("sm_100",), (8,), _BACKWARD_COLUMNS_8),
+    (("sm_89", "sm_86", "sm_120"), (2,), _BACKWARD_COLUMNS_9),
+    (("gfx950",), (4,), _BACKWARD_COLUMNS_9),
+    (("sm_89", "sm_86", "sm_120"), (4,), _BACKWARD_COLUMNS_10),
+    (("gfx90a", "gfx942"), (4,), _BACKWARD_COLUMNS_11),
+    (("gfx90a", "gfx942"), (8,), _BACKWARD_COLUMNS_12),
+    (("gfx950",), (2,), _BACKWARD_COLUMNS_13),
 )
 
 

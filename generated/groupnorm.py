@@ -227,34 +227,34 @@ _BACKWARD_BLOCK_2 = (
     Config(TILE=8192, num_warps=16),  # at most 1024 B shared, unproven
 )
 _BACKWARD_BLOCK_3 = (
+    Config(TILE=1024, num_warps=1, registers=167),  # 0 B shared
     Config(TILE=4096, num_warps=2, registers=167),  # 128 B shared
     Config(TILE=4096, num_warps=4, registers=96),  # 128 B shared
-    Config(TILE=4096, num_warps=8, registers=54),  # 128 B shared
+    Config(TILE=4096, num_warps=8, registers=236),  # 128 B shared
     Config(TILE=8192, num_warps=4, registers=168),  # 256 B shared
     Config(TILE=16384, num_warps=16, registers=115),  # 512 B shared
-    Config(TILE=1024, num_warps=1, registers=255, spills=True),  # 0 B shared, 24042 B spilled
 )
 _BACKWARD_BLOCK_4 = (
+    Config(TILE=1024, num_warps=1, registers=158),  # 32 B shared
     Config(TILE=4096, num_warps=2, registers=161),  # 128 B shared
-    Config(TILE=4096, num_warps=4, registers=89),  # 128 B shared
-    Config(TILE=4096, num_warps=8, registers=48),  # 128 B shared
+    Config(TILE=4096, num_warps=4, registers=132),  # 256 B shared
+    Config(TILE=4096, num_warps=8, registers=182),  # 256 B shared
     Config(TILE=8192, num_warps=4, registers=167),  # 256 B shared
     Config(TILE=16384, num_warps=16, registers=107),  # 512 B shared
-    Config(TILE=1024, num_warps=1, registers=255, spills=True),  # 32 B shared, 12712 B spilled
 )
 _BACKWARD_BLOCK_5 = (
+    Config(TILE=1024, num_warps=1, registers=167),  # 32 B shared
     Config(TILE=4096, num_warps=2, registers=168),  # 128 B shared
-    Config(TILE=4096, num_warps=4, registers=96),  # 128 B shared
-    Config(TILE=4096, num_warps=8, registers=62),  # 128 B shared
+    Config(TILE=4096, num_warps=4, registers=142),  # 256 B shared
+    Config(TILE=4096, num_warps=8, registers=185),  # 512 B shared
     Config(TILE=8192, num_warps=4, registers=168),  # 256 B shared
     Config(TILE=16384, num_warps=16, registers=126),  # 512 B shared
-    Config(TILE=1024, num_warps=1, registers=255, spills=True),  # 32 B shared, 12296 B spilled
 )
 _BACKWARD_BLOCK_6 = (
-    Config(TILE=4096, num_warps=8, registers=124),  # 512 B shared
+    Config(TILE=4096, num_warps=8, registers=174),  # 1024 B shared
     Config(TILE=8192, num_warps=16, registers=126),  # 1024 B shared
     Config(TILE=512, num_warps=1, registers=255, spills=True),  # 32 B shared, 168 B spilled
-    Config(TILE=512, num_warps=2, registers=255, spills=True),  # 256 B shared, 11932 B spilled
+    Config(TILE=512, num_warps=2, registers=168, spills=True),  # 256 B shared, 8 B spilled
     Config(TILE=1024, num_warps=1, registers=255, spills=True),  # 64 B shared, 168 B spilled
     Config(TILE=4096, num_warps=4, registers=168, spills=True),  # 512 B shared, 8 B spilled
 )

@@ -228,35 +228,35 @@ _BACKWARD_BLOCK_2 = (
     Config(TILE=4096, num_warps=16),  # at most 512 B shared, unproven
 )
 _BACKWARD_BLOCK_3 = (
-    Config(TILE=512, num_warps=1, registers=168),  # 0 B shared
+    Config(TILE=512, num_warps=2, registers=127),  # 16 B shared
     Config(TILE=1024, num_warps=1, registers=168),  # 0 B shared
     Config(TILE=4096, num_warps=4, registers=128),  # 128 B shared
     Config(TILE=4096, num_warps=16, registers=40),  # 128 B shared
     Config(TILE=8192, num_warps=16, registers=64),  # 256 B shared
-    Config(TILE=512, num_warps=2, registers=255, spills=True),  # 16 B shared, 148 B spilled
+    Config(TILE=512, num_warps=1, registers=255, spills=True),  # 0 B shared, 6564 B spilled
 )
 _BACKWARD_BLOCK_4 = (
-    Config(TILE=512, num_warps=1, registers=168),  # 0 B shared
+    Config(TILE=512, num_warps=2, registers=96),  # 16 B shared
     Config(TILE=1024, num_warps=1, registers=168),  # 32 B shared
     Config(TILE=4096, num_warps=4, registers=96),  # 128 B shared
     Config(TILE=4096, num_warps=16, registers=32),  # 128 B shared
     Config(TILE=8192, num_warps=16, registers=63),  # 256 B shared
-    Config(TILE=512, num_warps=2, registers=255, spills=True),  # 128 B shared, 144 B spilled
+    Config(TILE=512, num_warps=1, registers=255, spills=True),  # 0 B shared, 7280 B spilled
 )
 _BACKWARD_BLOCK_5 = (
-    Config(TILE=512, num_warps=1, registers=167),  # 16 B shared
+    Config(TILE=512, num_warps=2, registers=96),  # 16 B shared
     Config(TILE=1024, num_warps=1, registers=167),  # 32 B shared
     Config(TILE=4096, num_warps=4, registers=96),  # 128 B shared
     Config(TILE=4096, num_warps=16, registers=40),  # 128 B shared
     Config(TILE=8192, num_warps=16, registers=64),  # 256 B shared
-    Config(TILE=512, num_warps=2, registers=255, spills=True),  # 128 B shared, 160 B spilled
+    Config(TILE=512, num_warps=1, registers=255, spills=True),  # 16 B shared, 9800 B spilled
 )
 _BACKWARD_BLOCK_6 = (
-    Config(TILE=512, num_warps=8, registers=122),  # 256 B shared
+    Config(TILE=512, num_warps=4, registers=232),  # 256 B shared
+    Config(TILE=512, num_warps=8, registers=232),  # 512 B shared
     Config(TILE=4096, num_warps=16, registers=124),  # 512 B shared
     Config(TILE=512, num_warps=1, registers=254, spills=True),  # 32 B shared, 1360 B spilled
-    Config(TILE=512, num_warps=2, registers=255, spills=True),  # 256 B shared, 1616 B spilled
-    Config(TILE=512, num_warps=4, registers=255, spills=True),  # 512 B shared, 88 B spilled
+    Config(TILE=512, num_warps=2, registers=255, spills=True),  # 256 B shared, 80 B spilled
     Config(TILE=1024, num_warps=2, registers=255, spills=True),  # 256 B shared, 80 B spilled
 )
 _BACKWARD_BLOCK_7 = (

@@ -223,34 +223,34 @@ _BACKWARD_BLOCK_2 = (
     Config(TILE=8192, num_warps=16),  # at most 32768 B shared, unproven
 )
 _BACKWARD_BLOCK_3 = (
+    Config(TILE=1024, num_warps=1, registers=80),  # 128 B shared
     Config(TILE=4096, num_warps=2, registers=167),  # 256 B shared
     Config(TILE=4096, num_warps=4, registers=80),  # 512 B shared
-    Config(TILE=4096, num_warps=8, registers=48),  # 32 B shared
+    Config(TILE=4096, num_warps=8, registers=48),  # 4096 B shared
     Config(TILE=8192, num_warps=4, registers=146),  # 512 B shared
     Config(TILE=16384, num_warps=16, registers=123),  # 64 B shared
-    Config(TILE=1024, num_warps=1, registers=255, spills=True),  # 128 B shared, 3780 B spilled
 )
 _BACKWARD_BLOCK_4 = (
+    Config(TILE=1024, num_warps=1, registers=72),  # 0 B shared
     Config(TILE=4096, num_warps=2, registers=163),  # 256 B shared
     Config(TILE=4096, num_warps=4, registers=80),  # 512 B shared
-    Config(TILE=4096, num_warps=8, registers=48),  # 32 B shared
+    Config(TILE=4096, num_warps=8, registers=48),  # 64 B shared
     Config(TILE=8192, num_warps=4, registers=167),  # 512 B shared
     Config(TILE=16384, num_warps=16, registers=83),  # 64 B shared
-    Config(TILE=1024, num_warps=1, registers=255, spills=True),  # 0 B shared, 1680 B spilled
 )
 _BACKWARD_BLOCK_5 = (
+    Config(TILE=1024, num_warps=1, registers=78),  # 0 B shared
     Config(TILE=4096, num_warps=2, registers=184),  # 512 B shared
     Config(TILE=4096, num_warps=4, registers=96),  # 512 B shared
-    Config(TILE=4096, num_warps=8, registers=48),  # 32 B shared
+    Config(TILE=4096, num_warps=8, registers=48),  # 64 B shared
     Config(TILE=8192, num_warps=4, registers=184),  # 512 B shared
     Config(TILE=16384, num_warps=16, registers=100),  # 64 B shared
-    Config(TILE=1024, num_warps=1, registers=255, spills=True),  # 0 B shared, 5484 B spilled
 )
 _BACKWARD_BLOCK_6 = (
-    Config(TILE=512, num_warps=1, registers=118),  # 0 B shared
+    Config(TILE=512, num_warps=2, registers=90),  # 64 B shared
     Config(TILE=1024, num_warps=1, registers=202),  # 0 B shared
     Config(TILE=4096, num_warps=8, registers=162),  # 512 B shared
-    Config(TILE=512, num_warps=2, registers=255, spills=True),  # 64 B shared, 256 B spilled
+    Config(TILE=512, num_warps=1, registers=255, spills=True),  # 0 B shared, 8956 B spilled
     Config(TILE=4096, num_warps=4, registers=255, spills=True),  # 1024 B shared, 160 B spilled
     Config(TILE=8192, num_warps=16, registers=128, spills=True),  # 1024 B shared, 120 B spilled
 )
@@ -384,44 +384,52 @@ _BACKWARD_SUMS_3 = (
     Config(TILE=4096, PROGRAMS=1, num_warps=32, num_stages=1),  # at most 16640 B shared, unproven
 )
 _BACKWARD_SUMS_4 = (
-    Config(TILE=4096, PROGRAMS=2, num_warps=4, num_stages=3),  # at most 25616 B shared, unproven
-    Config(TILE=4096, PROGRAMS=2, num_warps=8, num_stages=3),  # at most 25632 B shared, unproven
+    Config(TILE=4096, PROGRAMS=2, num_warps=8, num_stages=3, registers=122),  # 24608 B shared
     Config(
         TILE=4096, PROGRAMS=2, num_warps=16, num_stages=3, registers=64
     ),  # 24640 B shared, 98 registers in split rows
-    Config(TILE=8192, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 50208 B shared, unproven
+    Config(TILE=8192, PROGRAMS=1, num_warps=8, num_stages=3, registers=178),  # 49184 B shared
     Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=3, registers=122),  # 49216 B shared
-    Config(TILE=8192, PROGRAMS=1, num_warps=32, num_stages=3),  # at most 50304 B shared, unproven
+    Config(TILE=8192, PROGRAMS=1, num_warps=32, num_stages=3, registers=64),  # 49280 B shared
+    Config(
+        TILE=4096, PROGRAMS=2, num_warps=4, num_stages=3, registers=255, spills=True
+    ),  # 24592 B shared, 28 B spilled
 )
 _BACKWARD_SUMS_5 = (
-    Config(TILE=4096, PROGRAMS=2, num_warps=4, num_stages=3),  # at most 50192 B shared, unproven
-    Config(TILE=4096, PROGRAMS=2, num_warps=8, num_stages=3),  # at most 50208 B shared, unproven
+    Config(TILE=4096, PROGRAMS=2, num_warps=4, num_stages=3, registers=254),  # 49168 B shared
+    Config(TILE=4096, PROGRAMS=2, num_warps=8, num_stages=3, registers=121),  # 49184 B shared
     Config(
         TILE=4096, PROGRAMS=2, num_warps=16, num_stages=3, registers=60
     ),  # 49216 B shared, 98 registers in split rows
-    Config(TILE=8192, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 99360 B shared, unproven
+    Config(TILE=8192, PROGRAMS=1, num_warps=8, num_stages=3, registers=210),  # 98336 B shared
     Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=3, registers=104),  # 98368 B shared
-    Config(TILE=8192, PROGRAMS=1, num_warps=32, num_stages=3),  # at most 99456 B shared, unproven
+    Config(TILE=8192, PROGRAMS=1, num_warps=32, num_stages=3, registers=60),  # 98432 B shared
 )
 _BACKWARD_SUMS_6 = (
-    Config(TILE=4096, PROGRAMS=2, num_warps=4, num_stages=3),  # at most 99344 B shared, unproven
-    Config(TILE=4096, PROGRAMS=2, num_warps=8, num_stages=3),  # at most 99360 B shared, unproven
+    Config(TILE=4096, PROGRAMS=2, num_warps=4, num_stages=3, registers=168),  # 98344 B shared
+    Config(TILE=4096, PROGRAMS=2, num_warps=8, num_stages=3, registers=117),  # 98360 B shared
     Config(
         TILE=4096, PROGRAMS=2, num_warps=16, num_stages=3, registers=64
     ),  # 98392 B shared, 98 registers in split rows
-    Config(TILE=8192, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 197664 B shared, unproven
+    Config(TILE=8192, PROGRAMS=1, num_warps=8, num_stages=3, registers=192),  # 196664 B shared
     Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=3, registers=110),  # 196696 B shared
-    Config(TILE=8192, PROGRAMS=1, num_warps=32, num_stages=3),  # at most 197760 B shared, unproven
+    Config(TILE=8192, PROGRAMS=1, num_warps=32, num_stages=3, registers=64),  # 196760 B shared
 )
 _BACKWARD_SUMS_7 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3, registers=255),  # 98368 B shared
-    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 99392 B shared, unproven
-    Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=3),  # at most 99360 B shared, unproven
-    Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 197760 B shared, unproven
-    Config(TILE=4096, PROGRAMS=1, num_warps=32, num_stages=3),  # at most 197888 B shared, unproven
+    Config(
+        TILE=2048, PROGRAMS=1, num_warps=8, num_stages=3, registers=164
+    ),  # 98400 B shared, 166 registers in split rows
+    Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=3, registers=255),  # 98368 B shared
     Config(
         TILE=4096, PROGRAMS=1, num_warps=8, num_stages=3, registers=255, spills=True
     ),  # 196704 B shared, 8 B spilled
+    Config(
+        TILE=4096, PROGRAMS=1, num_warps=16, num_stages=3, registers=128, spills=True
+    ),  # 196768 B shared, 8 B spilled
+    Config(
+        TILE=4096, PROGRAMS=1, num_warps=32, num_stages=3, registers=64, spills=True
+    ),  # 196896 B shared, 88 B spilled
 )
 _BACKWARD_SUMS_8 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 99360 B shared, unproven
@@ -552,41 +560,51 @@ _BACKWARD_COLUMNS_3 = (
     Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 132224 B shared, unproven
 )
 _BACKWARD_COLUMNS_4 = (
-    Config(TILE=2048, PROGRAMS=2, num_warps=8, num_stages=3),  # at most 9248 B shared, unproven
+    Config(
+        TILE=2048, PROGRAMS=2, num_warps=8, num_stages=3, registers=46
+    ),  # 8192 B shared, 58 registers in split rows
     Config(
         TILE=2048, PROGRAMS=4, num_warps=8, num_stages=3, registers=46
     ),  # 8192 B shared, 58 registers in split rows
-    Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 17472 B shared, unproven
-    Config(TILE=4096, PROGRAMS=2, num_warps=8, num_stages=3),  # at most 17440 B shared, unproven
+    Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=3, registers=57),  # 16384 B shared
+    Config(TILE=4096, PROGRAMS=2, num_warps=8, num_stages=3, registers=64),  # 16384 B shared
     Config(TILE=4096, PROGRAMS=2, num_warps=16, num_stages=3, registers=57),  # 16384 B shared
-    Config(TILE=4096, PROGRAMS=4, num_warps=4, num_stages=3),  # at most 17424 B shared, unproven
+    Config(TILE=4096, PROGRAMS=4, num_warps=4, num_stages=3, registers=128),  # 16384 B shared
 )
 _BACKWARD_COLUMNS_5 = (
-    Config(TILE=2048, PROGRAMS=2, num_warps=8, num_stages=3),  # at most 17440 B shared, unproven
+    Config(
+        TILE=2048, PROGRAMS=2, num_warps=8, num_stages=3, registers=48
+    ),  # 16384 B shared, 58 registers in split rows
     Config(
         TILE=2048, PROGRAMS=4, num_warps=8, num_stages=3, registers=48
     ),  # 16384 B shared, 58 registers in split rows
-    Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 33856 B shared, unproven
-    Config(TILE=4096, PROGRAMS=2, num_warps=8, num_stages=3),  # at most 33824 B shared, unproven
+    Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=3, registers=58),  # 32768 B shared
+    Config(TILE=4096, PROGRAMS=2, num_warps=8, num_stages=3, registers=64),  # 32768 B shared
     Config(TILE=4096, PROGRAMS=2, num_warps=16, num_stages=3, registers=58),  # 32768 B shared
-    Config(TILE=4096, PROGRAMS=4, num_warps=4, num_stages=3),  # at most 33808 B shared, unproven
+    Config(TILE=4096, PROGRAMS=4, num_warps=4, num_stages=3, registers=122),  # 32768 B shared
 )
 _BACKWARD_COLUMNS_6 = (
     Config(
         TILE=2048, PROGRAMS=2, num_warps=8, num_stages=3, registers=48
     ),  # 33280 B shared, 58 registers in split rows
-    Config(TILE=2048, PROGRAMS=4, num_warps=8, num_stages=3),  # at most 33824 B shared, unproven
-    Config(TILE=4096, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 66592 B shared, unproven
+    Config(
+        TILE=2048, PROGRAMS=4, num_warps=8, num_stages=3, registers=48
+    ),  # 33280 B shared, 58 registers in split rows
+    Config(TILE=4096, PROGRAMS=1, num_warps=8, num_stages=3, registers=74),  # 66560 B shared
     Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=3, registers=64),  # 66560 B shared
-    Config(TILE=4096, PROGRAMS=2, num_warps=8, num_stages=3),  # at most 66592 B shared, unproven
+    Config(TILE=4096, PROGRAMS=2, num_warps=8, num_stages=3, registers=74),  # 66560 B shared
     Config(TILE=4096, PROGRAMS=2, num_warps=16, num_stages=3, registers=64),  # 66560 B shared
 )
 _BACKWARD_COLUMNS_7 = (
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 66592 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 66624 B shared, unproven
+    Config(
+        TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3, registers=128
+    ),  # 66560 B shared, 168 registers in split rows
+    Config(
+        TILE=2048, PROGRAMS=1, num_warps=8, num_stages=3, registers=80
+    ),  # 66560 B shared, 96 registers in split rows
     Config(TILE=2048, PROGRAMS=1, num_warps=16, num_stages=3, registers=64),  # 66560 B shared
     Config(TILE=2048, PROGRAMS=2, num_warps=16, num_stages=3, registers=64),  # 66560 B shared
-    Config(TILE=4096, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 132160 B shared, unproven
+    Config(TILE=4096, PROGRAMS=1, num_warps=8, num_stages=3, registers=128),  # 133120 B shared
     Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=3, registers=64),  # 133120 B shared
 )
 _BACKWARD_COLUMNS_8 = (

@@ -228,20 +228,20 @@ _BACKWARD_BLOCK_3 = (
     Config(TILE=1024, num_warps=16),  # at most 4096 B shared, unproven
 )
 _BACKWARD_BLOCK_4 = (
+    Config(TILE=512, num_warps=1, registers=78),  # 128 B shared
     Config(TILE=1024, num_warps=1, registers=148),  # 128 B shared
     Config(TILE=4096, num_warps=4, registers=150),  # 512 B shared
     Config(TILE=4096, num_warps=8, registers=80),  # 32 B shared
-    Config(TILE=4096, num_warps=16, registers=49),  # 64 B shared
+    Config(TILE=4096, num_warps=16, registers=50),  # 8192 B shared
     Config(TILE=8192, num_warps=32, registers=47),  # 128 B shared
-    Config(TILE=512, num_warps=1, registers=255, spills=True),  # 128 B shared, 56 B spilled
 )
 _BACKWARD_BLOCK_5 = (
+    Config(TILE=512, num_warps=1, registers=84),  # 0 B shared
     Config(TILE=1024, num_warps=1, registers=143),  # 0 B shared
     Config(TILE=4096, num_warps=4, registers=158),  # 512 B shared
     Config(TILE=4096, num_warps=8, registers=83),  # 32 B shared
-    Config(TILE=4096, num_warps=16, registers=51),  # 64 B shared
+    Config(TILE=4096, num_warps=16, registers=51),  # 8192 B shared
     Config(TILE=8192, num_warps=32, registers=51),  # 128 B shared
-    Config(TILE=512, num_warps=1, registers=255, spills=True),  # 0 B shared, 2068 B spilled
 )
 _BACKWARD_BLOCK_6 = (
     Config(TILE=512, num_warps=1, registers=96),  # 0 B shared
@@ -254,7 +254,7 @@ _BACKWARD_BLOCK_6 = (
 _BACKWARD_BLOCK_7 = (
     Config(TILE=512, num_warps=2, registers=116),  # 64 B shared
     Config(TILE=512, num_warps=4, registers=72),  # 1024 B shared
-    Config(TILE=512, num_warps=8, registers=96),  # 64 B shared
+    Config(TILE=512, num_warps=8, registers=178),  # 64 B shared
     Config(TILE=1024, num_warps=4, registers=117),  # 1024 B shared
     Config(TILE=1024, num_warps=8, registers=70),  # 128 B shared
     Config(TILE=1024, num_warps=16, registers=44),  # 128 B shared
@@ -416,28 +416,62 @@ _BACKWARD_SUMS_4 = (
     Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 8320 B shared, unproven
 )
 _BACKWARD_SUMS_5 = (
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 132112 B shared, unproven
+    Config(TILE=4096, PROGRAMS=2, num_warps=8, num_stages=3, registers=171),  # 65584 B shared
+    Config(TILE=8192, PROGRAMS=1, num_warps=8, num_stages=3, registers=255),  # 131120 B shared
+    Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=3, registers=128),  # 131152 B shared
+    Config(
+        TILE=4096, PROGRAMS=1, num_warps=4, num_stages=3, registers=255, spills=True
+    ),  # 65680 B shared, 104 B spilled
+    Config(
+        TILE=4096, PROGRAMS=2, num_warps=4, num_stages=3, registers=255, spills=True
+    ),  # 65680 B shared, 104 B spilled
+    Config(
+        TILE=8192, PROGRAMS=1, num_warps=32, num_stages=3, registers=64, spills=True
+    ),  # 131216 B shared, 44 B spilled
+)
+_BACKWARD_SUMS_6 = (
+    Config(TILE=4096, PROGRAMS=1, num_warps=8, num_stages=3, registers=175),  # 131120 B shared
+    Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=3, registers=100),  # 131152 B shared
+    Config(TILE=8192, PROGRAMS=1, num_warps=8, num_stages=1, registers=255),  # 8192 B shared
+    Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=1, registers=128),  # 16384 B shared
+    Config(
+        TILE=4096, PROGRAMS=1, num_warps=4, num_stages=3, registers=255, spills=True
+    ),  # 131216 B shared, 212 B spilled
+    Config(
+        TILE=8192, PROGRAMS=1, num_warps=32, num_stages=1, registers=64, spills=True
+    ),  # 32768 B shared, 64 B spilled
+)
+_BACKWARD_SUMS_7 = (
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3, registers=254),  # 131224 B shared
     Config(TILE=2048, PROGRAMS=1, num_warps=16, num_stages=3, registers=84),  # 131160 B shared
-    Config(TILE=4096, PROGRAMS=2, num_warps=4, num_stages=1),  # at most 2064 B shared, unproven
-    Config(TILE=4096, PROGRAMS=2, num_warps=8, num_stages=1),  # at most 4128 B shared, unproven
-    Config(TILE=8192, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 4128 B shared, unproven
+    Config(TILE=4096, PROGRAMS=2, num_warps=8, num_stages=1, registers=176),  # 4096 B shared
+    Config(
+        TILE=4096, PROGRAMS=2, num_warps=4, num_stages=1, registers=255, spills=True
+    ),  # 2048 B shared, 448 B spilled
+    Config(
+        TILE=8192, PROGRAMS=1, num_warps=8, num_stages=1, registers=255, spills=True
+    ),  # 4096 B shared, 40 B spilled
     Config(
         TILE=8192, PROGRAMS=1, num_warps=16, num_stages=1, registers=128, spills=True
     ),  # 8192 B shared, 52 B spilled
 )
-_BACKWARD_SUMS_6 = (
+_BACKWARD_SUMS_8 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=1, registers=174),  # 4096 B shared
-    Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=1),  # at most 2080 B shared, unproven
-    Config(TILE=2048, PROGRAMS=2, num_warps=8, num_stages=1),  # at most 4160 B shared, unproven
-    Config(TILE=4096, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 4160 B shared, unproven
+    Config(TILE=2048, PROGRAMS=2, num_warps=8, num_stages=1, registers=174),  # 4096 B shared
     Config(
         TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1, registers=255, spills=True
     ),  # 4096 B shared, 692 B spilled
     Config(
+        TILE=2048, PROGRAMS=2, num_warps=4, num_stages=1, registers=255, spills=True
+    ),  # 4096 B shared, 692 B spilled
+    Config(
+        TILE=4096, PROGRAMS=1, num_warps=8, num_stages=1, registers=255, spills=True
+    ),  # 4096 B shared, 204 B spilled
+    Config(
         TILE=4096, PROGRAMS=1, num_warps=16, num_stages=1, registers=128, spills=True
     ),  # 8192 B shared, 292 B spilled
 )
-_BACKWARD_SUMS_7 = (
+_BACKWARD_SUMS_9 = (
     Config(TILE=4096, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 4112 B shared, unproven
     Config(TILE=4096, PROGRAMS=2, num_warps=4, num_stages=1),  # at most 4112 B shared, unproven
     Config(TILE=4096, PROGRAMS=2, num_warps=16, num_stages=1),  # at most 16448 B shared, unproven
@@ -445,7 +479,7 @@ _BACKWARD_SUMS_7 = (
     Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 16448 B shared, unproven
     Config(TILE=8192, PROGRAMS=1, num_warps=32, num_stages=1),  # at most 32896 B shared, unproven
 )
-_BACKWARD_SUMS_8 = (
+_BACKWARD_SUMS_10 = (
     Config(TILE=2048, PROGRAMS=2, num_warps=8, num_stages=1),  # at most 8256 B shared, unproven
     Config(TILE=4096, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 8256 B shared, unproven
     Config(TILE=4096, PROGRAMS=2, num_warps=4, num_stages=1),  # at most 4128 B shared, unproven
@@ -453,7 +487,7 @@ _BACKWARD_SUMS_8 = (
     Config(TILE=8192, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 8256 B shared, unproven
     Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 16512 B shared, unproven
 )
-_BACKWARD_SUMS_9 = (
+_BACKWARD_SUMS_11 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 33808 B shared, unproven
     Config(TILE=4096, PROGRAMS=2, num_warps=8, num_stages=1),  # at most 16416 B shared, unproven
     Config(TILE=8192, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 16400 B shared, unproven
@@ -461,7 +495,7 @@ _BACKWARD_SUMS_9 = (
     Config(TILE=8192, PROGRAMS=2, num_warps=4, num_stages=1),  # at most 16400 B shared, unproven
     Config(TILE=16384, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 32800 B shared, unproven
 )
-_BACKWARD_SUMS_10 = (
+_BACKWARD_SUMS_12 = (
     Config(TILE=8192, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 8208 B shared, unproven
     Config(TILE=8192, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 16416 B shared, unproven
     Config(TILE=8192, PROGRAMS=2, num_warps=4, num_stages=1),  # at most 8208 B shared, unproven
@@ -469,7 +503,7 @@ _BACKWARD_SUMS_10 = (
     Config(TILE=16384, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 16416 B shared, unproven
     Config(TILE=16384, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 32832 B shared, unproven
 )
-_BACKWARD_SUMS_11 = (
+_BACKWARD_SUMS_13 = (
     Config(TILE=8192, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 132112 B shared, unproven
     Config(TILE=8192, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 132128 B shared, unproven
     Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 132160 B shared, unproven
@@ -477,7 +511,7 @@ _BACKWARD_SUMS_11 = (
     Config(TILE=16384, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 32800 B shared, unproven
     Config(TILE=16384, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 65600 B shared, unproven
 )
-_BACKWARD_SUMS_12 = (
+_BACKWARD_SUMS_14 = (
     Config(TILE=4096, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 132128 B shared, unproven
     Config(TILE=8192, PROGRAMS=2, num_warps=4, num_stages=1),  # at most 8208 B shared, unproven
     Config(TILE=8192, PROGRAMS=2, num_warps=8, num_stages=1),  # at most 16416 B shared, unproven
@@ -487,21 +521,23 @@ _BACKWARD_SUMS_12 = (
 )
 #: Whole rows in registers, TILE elements at a time, in PROGRAMS programs an SM; by architecture class and element size in bytes.
 BACKWARD_SUMS_CONFIGS = by_class(
-    (("sm_80", "sm_90", "sm_100"), (1,), _BACKWARD_SUMS_1),
+    (("sm_80", "sm_100"), (1,), _BACKWARD_SUMS_1),
     (("sm_89", "sm_86", "sm_120"), (1,), _BACKWARD_SUMS_2),
-    (("sm_80", "sm_90", "sm_100"), (2,), _BACKWARD_SUMS_2),
+    (("sm_80", "sm_100"), (2,), _BACKWARD_SUMS_2),
     (("sm_80", "sm_100"), (4,), _BACKWARD_SUMS_3),
     (("sm_80", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _BACKWARD_SUMS_4),
-    (("sm_90",), (4,), _BACKWARD_SUMS_5),
-    (("sm_90",), (8,), _BACKWARD_SUMS_6),
-    (("sm_89", "sm_86", "sm_120"), (2,), _BACKWARD_SUMS_7),
-    (("sm_89", "sm_86", "sm_120"), (4,), _BACKWARD_SUMS_8),
-    (("gfx90a", "gfx942", "gfx950"), (8,), _BACKWARD_SUMS_8),
-    (("gfx90a", "gfx942"), (1,), _BACKWARD_SUMS_9),
-    (("gfx90a", "gfx942"), (2,), _BACKWARD_SUMS_10),
-    (("gfx90a", "gfx942", "gfx950"), (4,), _BACKWARD_SUMS_10),
-    (("gfx950",), (1,), _BACKWARD_SUMS_11),
-    (("gfx950",), (2,), _BACKWARD_SUMS_12),
+    (("sm_90",), (1,), _BACKWARD_SUMS_5),
+    (("sm_90",), (2,), _BACKWARD_SUMS_6),
+    (("sm_90",), (4,), _BACKWARD_SUMS_7),
+    (("sm_90",), (8,), _BACKWARD_SUMS_8),
+    (("sm_89", "sm_86", "sm_120"), (2,), _BACKWARD_SUMS_9),
+    (("sm_89", "sm_86", "sm_120"), (4,), _BACKWARD_SUMS_10),
+    (("gfx90a", "gfx942", "gfx950"), (8,), _BACKWARD_SUMS_10),
+    (("gfx90a", "gfx942"), (1,), _BACKWARD_SUMS_11),
+    (("gfx90a", "gfx942"), (2,), _BACKWARD_SUMS_12),
+    (("gfx90a", "gfx942", "gfx950"), (4,), _BACKWARD_SUMS_12),
+    (("gfx950",), (1,), _BACKWARD_SUMS_13),
+    (("gfx950",), (2,), _BACKWARD_SUMS_14),
 )
 
 _BACKWARD_COLUMNS_1 = (
@@ -529,32 +565,40 @@ _BACKWARD_COLUMNS_3 = (
     Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 16512 B shared, unproven
 )
 _BACKWARD_COLUMNS_4 = (
-    Config(TILE=2048, PROGRAMS=2, num_warps=8, num_stages=3, registers=79),  # 49664 B shared
-    Config(TILE=2048, PROGRAMS=4, num_warps=8, num_stages=3, registers=79),  # 49664 B shared
-    Config(TILE=4096, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 99344 B shared, unproven
-    Config(TILE=4096, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 99360 B shared, unproven
-    Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 99392 B shared, unproven
-    Config(TILE=4096, PROGRAMS=2, num_warps=16, num_stages=3, registers=78),  # 99328 B shared
+    Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=3, registers=96),  # 25088 B shared
+    Config(TILE=2048, PROGRAMS=2, num_warps=8, num_stages=3, registers=76),  # 25088 B shared
+    Config(TILE=2048, PROGRAMS=4, num_warps=8, num_stages=1, registers=62),  # 2048 B shared
+    Config(TILE=4096, PROGRAMS=1, num_warps=4, num_stages=3, registers=216),  # 50176 B shared
+    Config(TILE=4096, PROGRAMS=1, num_warps=8, num_stages=3, registers=99),  # 50176 B shared
+    Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=3, registers=64),  # 50176 B shared
 )
 _BACKWARD_COLUMNS_5 = (
-    Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=3),  # at most 99344 B shared, unproven
-    Config(TILE=2048, PROGRAMS=4, num_warps=4, num_stages=1),  # at most 8208 B shared, unproven
-    Config(TILE=4096, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 197648 B shared, unproven
-    Config(TILE=4096, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 197664 B shared, unproven
-    Config(TILE=4096, PROGRAMS=2, num_warps=4, num_stages=1),  # at most 16400 B shared, unproven
-    Config(TILE=4096, PROGRAMS=2, num_warps=8, num_stages=1),  # at most 16416 B shared, unproven
+    Config(TILE=2048, PROGRAMS=2, num_warps=8, num_stages=3, registers=79),  # 49664 B shared
+    Config(TILE=2048, PROGRAMS=4, num_warps=8, num_stages=3, registers=79),  # 49664 B shared
+    Config(TILE=4096, PROGRAMS=1, num_warps=4, num_stages=3, registers=205),  # 99328 B shared
+    Config(TILE=4096, PROGRAMS=1, num_warps=8, num_stages=3, registers=122),  # 99328 B shared
+    Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=3, registers=78),  # 99328 B shared
+    Config(TILE=4096, PROGRAMS=2, num_warps=16, num_stages=3, registers=78),  # 99328 B shared
 )
 _BACKWARD_COLUMNS_6 = (
+    Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=3, registers=125),  # 99072 B shared
+    Config(TILE=2048, PROGRAMS=4, num_warps=4, num_stages=1, registers=128),  # 1024 B shared
+    Config(TILE=4096, PROGRAMS=1, num_warps=4, num_stages=3, registers=168),  # 198144 B shared
+    Config(TILE=4096, PROGRAMS=1, num_warps=8, num_stages=3, registers=126),  # 198144 B shared
+    Config(TILE=4096, PROGRAMS=2, num_warps=4, num_stages=1, registers=255),  # 1024 B shared
+    Config(TILE=4096, PROGRAMS=2, num_warps=8, num_stages=1, registers=134),  # 2048 B shared
+)
+_BACKWARD_COLUMNS_7 = (
     Config(
         TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3, registers=128
     ),  # 197632 B shared, 168 registers in split rows
-    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 197696 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=3, registers=128),  # 197632 B shared
     Config(TILE=2048, PROGRAMS=1, num_warps=16, num_stages=3, registers=81),  # 197632 B shared
-    Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=1),  # at most 2080 B shared, unproven
-    Config(TILE=2048, PROGRAMS=2, num_warps=8, num_stages=1),  # at most 4160 B shared, unproven
-    Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 8320 B shared, unproven
+    Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=1, registers=178),  # 2048 B shared
+    Config(TILE=2048, PROGRAMS=2, num_warps=8, num_stages=1, registers=128),  # 4096 B shared
+    Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=1, registers=128),  # 8192 B shared
 )
-_BACKWARD_COLUMNS_7 = (
+_BACKWARD_COLUMNS_8 = (
     Config(TILE=2048, PROGRAMS=2, num_warps=8, num_stages=3),  # at most 50208 B shared, unproven
     Config(TILE=2048, PROGRAMS=4, num_warps=8, num_stages=3),  # at most 50208 B shared, unproven
     Config(TILE=4096, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 99344 B shared, unproven
@@ -562,7 +606,15 @@ _BACKWARD_COLUMNS_7 = (
     Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 99392 B shared, unproven
     Config(TILE=4096, PROGRAMS=2, num_warps=16, num_stages=3),  # at most 99392 B shared, unproven
 )
-_BACKWARD_COLUMNS_8 = (
+_BACKWARD_COLUMNS_9 = (
+    Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=3),  # at most 99344 B shared, unproven
+    Config(TILE=2048, PROGRAMS=4, num_warps=4, num_stages=1),  # at most 8208 B shared, unproven
+    Config(TILE=4096, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 197648 B shared, unproven
+    Config(TILE=4096, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 197664 B shared, unproven
+    Config(TILE=4096, PROGRAMS=2, num_warps=4, num_stages=1),  # at most 16400 B shared, unproven
+    Config(TILE=4096, PROGRAMS=2, num_warps=8, num_stages=1),  # at most 16416 B shared, unproven
+)
+_BACKWARD_COLUMNS_10 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 197664 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 197696 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 197760 B shared, unproven
@@ -570,7 +622,7 @@ _BACKWARD_COLUMNS_8 = (
     Config(TILE=2048, PROGRAMS=2, num_warps=8, num_stages=1),  # at most 4160 B shared, unproven
     Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 8320 B shared, unproven
 )
-_BACKWARD_COLUMNS_9 = (
+_BACKWARD_COLUMNS_11 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 50208 B shared, unproven
     Config(TILE=2048, PROGRAMS=4, num_warps=4, num_stages=1),  # at most 4112 B shared, unproven
     Config(TILE=2048, PROGRAMS=4, num_warps=8, num_stages=1),  # at most 8224 B shared, unproven
@@ -578,7 +630,7 @@ _BACKWARD_COLUMNS_9 = (
     Config(TILE=4096, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 99360 B shared, unproven
     Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 99392 B shared, unproven
 )
-_BACKWARD_COLUMNS_10 = (
+_BACKWARD_COLUMNS_12 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 99344 B shared, unproven
     Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=1),  # at most 8208 B shared, unproven
     Config(TILE=2048, PROGRAMS=4, num_warps=4, num_stages=1),  # at most 8208 B shared, unproven
@@ -586,7 +638,7 @@ _BACKWARD_COLUMNS_10 = (
     Config(TILE=4096, PROGRAMS=2, num_warps=8, num_stages=1),  # at most 16416 B shared, unproven
     Config(TILE=4096, PROGRAMS=4, num_warps=4, num_stages=1),  # at most 8208 B shared, unproven
 )
-_BACKWARD_COLUMNS_11 = (
+_BACKWARD_COLUMNS_13 = (
     Config(TILE=2048, PROGRAMS=4, num_warps=4, num_stages=1),  # at most 4112 B shared, unproven
     Config(TILE=2048, PROGRAMS=4, num_warps=8, num_stages=1),  # at most 8224 B shared, unproven
     Config(TILE=4096, PROGRAMS=2, num_warps=4, num_stages=1),  # at most 4112 B shared, unproven
@@ -594,7 +646,7 @@ _BACKWARD_COLUMNS_11 = (
     Config(TILE=4096, PROGRAMS=2, num_warps=16, num_stages=1),  # at most 16448 B shared, unproven
     Config(TILE=4096, PROGRAMS=4, num_warps=4, num_stages=1),  # at most 4112 B shared, unproven
 )
-_BACKWARD_COLUMNS_12 = (
+_BACKWARD_COLUMNS_14 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 50192 B shared, unproven
     Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=3),  # at most 50192 B shared, unproven
     Config(TILE=4096, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 99344 B shared, unproven
@@ -604,7 +656,7 @@ _BACKWARD_COLUMNS_12 = (
 )
 #: Tiles of TILE elements over rows and columns, in PROGRAMS programs an SM; by architecture class and element size in bytes.
 BACKWARD_COLUMNS_CONFIGS = by_class(
-    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (1,), _BACKWARD_COLUMNS_1),
+    (("sm_80", "sm_100", "sm_89", "sm_86", "sm_120"), (1,), _BACKWARD_COLUMNS_1),
     (("sm_80",), (2,), _BACKWARD_COLUMNS_1),
     (("sm_80", "sm_89", "sm_86", "sm_120"), (4,), _BACKWARD_COLUMNS_2),
     (
@@ -612,17 +664,19 @@ BACKWARD_COLUMNS_CONFIGS = by_class(
         (8,),
         _BACKWARD_COLUMNS_3,
     ),
-    (("sm_90",), (2,), _BACKWARD_COLUMNS_4),
-    (("gfx90a", "gfx942"), (1,), _BACKWARD_COLUMNS_5),
-    (("sm_90", "sm_100"), (4,), _BACKWARD_COLUMNS_5),
-    (("sm_90",), (8,), _BACKWARD_COLUMNS_6),
-    (("sm_100",), (2,), _BACKWARD_COLUMNS_7),
-    (("sm_100",), (8,), _BACKWARD_COLUMNS_8),
-    (("sm_89", "sm_86", "sm_120"), (2,), _BACKWARD_COLUMNS_9),
-    (("gfx90a", "gfx942"), (2,), _BACKWARD_COLUMNS_10),
-    (("gfx950",), (4,), _BACKWARD_COLUMNS_10),
-    (("gfx90a", "gfx942"), (4,), _BACKWARD_COLUMNS_11),
-    (("gfx950",), (1, 2), _BACKWARD_COLUMNS_12),
+    (("sm_90",), (1,), _BACKWARD_COLUMNS_4),
+    (("sm_90",), (2,), _BACKWARD_COLUMNS_5),
+    (("sm_90",), (4,), _BACKWARD_COLUMNS_6),
+    (("sm_90",), (8,), _BACKWARD_COLUMNS_7),
+    (("sm_100",), (2,), _BACKWARD_COLUMNS_8),
+    (("gfx90a", "gfx942"), (1,), _BACKWARD_COLUMNS_9),
+    (("sm_100",), (4,), _BACKWARD_COLUMNS_9),
+    (("sm_100",), (8,), _BACKWARD_COLUMNS_10),
+    (("sm_89", "sm_86", "sm_120"), (2,), _BACKWARD_COLUMNS_11),
+    (("gfx90a", "gfx942"), (2,), _BACKWARD_COLUMNS_12),
+    (("gfx950",), (4,), _BACKWARD_COLUMNS_12),
+    (("gfx90a", "gfx942"), (4,), _BACKWARD_COLUMNS_13),
+    (("gfx950",), (1, 2), _BACKWARD_COLUMNS_14),
 )
 
 

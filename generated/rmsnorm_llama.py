@@ -236,35 +236,35 @@ _BACKWARD_BLOCK_3 = (
     Config(TILE=8192, num_warps=16),  # at most 32768 B shared, unproven
 )
 _BACKWARD_BLOCK_4 = (
+    Config(TILE=1024, num_warps=1, registers=72),  # 128 B shared
     Config(TILE=4096, num_warps=2, registers=143),  # 256 B shared
-    Config(TILE=4096, num_warps=8, registers=46),  # 32 B shared
+    Config(TILE=4096, num_warps=8, registers=48),  # 4096 B shared
     Config(TILE=8192, num_warps=4, registers=143),  # 512 B shared
     Config(TILE=16384, num_warps=8, registers=144),  # 32 B shared
-    Config(TILE=1024, num_warps=1, registers=255, spills=True),  # 128 B shared, 2528 B spilled
     Config(TILE=32768, num_warps=16, registers=128, spills=True),  # 64 B shared, 44 B spilled
 )
 _BACKWARD_BLOCK_5 = (
+    Config(TILE=1024, num_warps=1, registers=77),  # 0 B shared
     Config(TILE=4096, num_warps=2, registers=143),  # 256 B shared
-    Config(TILE=4096, num_warps=8, registers=48),  # 32 B shared
+    Config(TILE=4096, num_warps=8, registers=48),  # 64 B shared
     Config(TILE=8192, num_warps=4, registers=146),  # 512 B shared
     Config(TILE=16384, num_warps=8, registers=148),  # 32 B shared
-    Config(TILE=1024, num_warps=1, registers=255, spills=True),  # 0 B shared, 1560 B spilled
     Config(TILE=32768, num_warps=16, registers=128, spills=True),  # 64 B shared, 48 B spilled
 )
 _BACKWARD_BLOCK_6 = (
+    Config(TILE=1024, num_warps=1, registers=88),  # 0 B shared
     Config(TILE=4096, num_warps=2, registers=168),  # 512 B shared
     Config(TILE=4096, num_warps=4, registers=95),  # 512 B shared
-    Config(TILE=4096, num_warps=8, registers=54),  # 32 B shared
+    Config(TILE=4096, num_warps=8, registers=54),  # 64 B shared
     Config(TILE=8192, num_warps=4, registers=176),  # 512 B shared
     Config(TILE=16384, num_warps=16, registers=94),  # 64 B shared
-    Config(TILE=1024, num_warps=1, registers=255, spills=True),  # 0 B shared, 5192 B spilled
 )
 _BACKWARD_BLOCK_7 = (
-    Config(TILE=512, num_warps=1, registers=102),  # 0 B shared
+    Config(TILE=512, num_warps=2, registers=76),  # 64 B shared
     Config(TILE=1024, num_warps=1, registers=195),  # 0 B shared
     Config(TILE=4096, num_warps=4, registers=254),  # 1024 B shared
     Config(TILE=4096, num_warps=8, registers=141),  # 512 B shared
-    Config(TILE=512, num_warps=2, registers=255, spills=True),  # 64 B shared, 288 B spilled
+    Config(TILE=512, num_warps=1, registers=254, spills=True),  # 0 B shared, 6416 B spilled
     Config(TILE=8192, num_warps=16, registers=128, spills=True),  # 1024 B shared, 24 B spilled
 )
 _BACKWARD_BLOCK_8 = (
@@ -408,30 +408,50 @@ _BACKWARD_SUMS_4 = (
     Config(TILE=4096, PROGRAMS=1, num_warps=32, num_stages=1),  # at most 16640 B shared, unproven
 )
 _BACKWARD_SUMS_5 = (
-    Config(TILE=8192, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 99344 B shared, unproven
-    Config(TILE=8192, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 99360 B shared, unproven
-    Config(TILE=8192, PROGRAMS=2, num_warps=4, num_stages=3),  # at most 99344 B shared, unproven
-    Config(TILE=16384, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 197664 B shared, unproven
-    Config(TILE=16384, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 197696 B shared, unproven
-    Config(TILE=16384, PROGRAMS=1, num_warps=32, num_stages=3, registers=64),  # 196736 B shared
+    Config(TILE=8192, PROGRAMS=1, num_warps=8, num_stages=3, registers=128),  # 49184 B shared
+    Config(TILE=16384, PROGRAMS=1, num_warps=8, num_stages=3, registers=255),  # 98336 B shared
+    Config(TILE=16384, PROGRAMS=1, num_warps=16, num_stages=3, registers=128),  # 98368 B shared
+    Config(
+        TILE=8192, PROGRAMS=1, num_warps=4, num_stages=3, registers=255, spills=True
+    ),  # 49168 B shared, 132 B spilled
+    Config(
+        TILE=8192, PROGRAMS=2, num_warps=4, num_stages=3, registers=255, spills=True
+    ),  # 49168 B shared, 132 B spilled
+    Config(
+        TILE=16384, PROGRAMS=1, num_warps=32, num_stages=3, registers=64, spills=True
+    ),  # 98432 B shared, 16 B spilled
 )
 _BACKWARD_SUMS_6 = (
-    Config(TILE=4096, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 99360 B shared, unproven
-    Config(TILE=8192, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 4128 B shared, unproven
-    Config(TILE=8192, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 197664 B shared, unproven
-    Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 8256 B shared, unproven
-    Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=3, registers=83),  # 196680 B shared
-    Config(TILE=8192, PROGRAMS=1, num_warps=32, num_stages=3),  # at most 197760 B shared, unproven
+    Config(TILE=8192, PROGRAMS=1, num_warps=8, num_stages=3, registers=128),  # 98336 B shared
+    Config(TILE=16384, PROGRAMS=1, num_warps=8, num_stages=3, registers=255),  # 196640 B shared
+    Config(TILE=16384, PROGRAMS=1, num_warps=16, num_stages=3, registers=128),  # 196672 B shared
+    Config(TILE=16384, PROGRAMS=1, num_warps=32, num_stages=3, registers=64),  # 196736 B shared
+    Config(
+        TILE=8192, PROGRAMS=1, num_warps=4, num_stages=3, registers=255, spills=True
+    ),  # 98320 B shared, 552 B spilled
+    Config(
+        TILE=8192, PROGRAMS=2, num_warps=4, num_stages=3, registers=255, spills=True
+    ),  # 98320 B shared, 552 B spilled
 )
 _BACKWARD_SUMS_7 = (
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3, registers=248),  # 98352 B shared
-    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 99392 B shared, unproven
-    Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=3),  # at most 99360 B shared, unproven
-    Config(TILE=4096, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 197696 B shared, unproven
-    Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=3, registers=128),  # 196752 B shared
-    Config(TILE=4096, PROGRAMS=1, num_warps=32, num_stages=3),  # at most 197888 B shared, unproven
+    Config(TILE=4096, PROGRAMS=1, num_warps=8, num_stages=3, registers=80),  # 98344 B shared
+    Config(TILE=8192, PROGRAMS=1, num_warps=8, num_stages=1, registers=138),  # 4096 B shared
+    Config(TILE=8192, PROGRAMS=1, num_warps=8, num_stages=3, registers=128),  # 196648 B shared
+    Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=1, registers=87),  # 8192 B shared
+    Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=3, registers=83),  # 196680 B shared
+    Config(TILE=8192, PROGRAMS=1, num_warps=32, num_stages=3, registers=55),  # 196744 B shared
 )
 _BACKWARD_SUMS_8 = (
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3, registers=248),  # 98352 B shared
+    Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=3, registers=248),  # 98352 B shared
+    Config(TILE=4096, PROGRAMS=1, num_warps=8, num_stages=3, registers=238),  # 196688 B shared
+    Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=3, registers=128),  # 196752 B shared
+    Config(TILE=4096, PROGRAMS=1, num_warps=32, num_stages=3, registers=64),  # 196880 B shared
+    Config(
+        TILE=2048, PROGRAMS=1, num_warps=8, num_stages=3, registers=128, spills=True
+    ),  # 98384 B shared, 8 B spilled
+)
+_BACKWARD_SUMS_9 = (
     Config(TILE=4096, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 99360 B shared, unproven
     Config(TILE=8192, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 4128 B shared, unproven
     Config(TILE=8192, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 197664 B shared, unproven
@@ -439,7 +459,7 @@ _BACKWARD_SUMS_8 = (
     Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 197696 B shared, unproven
     Config(TILE=8192, PROGRAMS=1, num_warps=32, num_stages=3),  # at most 197760 B shared, unproven
 )
-_BACKWARD_SUMS_9 = (
+_BACKWARD_SUMS_10 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 99360 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 99392 B shared, unproven
     Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=3),  # at most 99360 B shared, unproven
@@ -447,7 +467,7 @@ _BACKWARD_SUMS_9 = (
     Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 197760 B shared, unproven
     Config(TILE=4096, PROGRAMS=1, num_warps=32, num_stages=3),  # at most 197888 B shared, unproven
 )
-_BACKWARD_SUMS_10 = (
+_BACKWARD_SUMS_11 = (
     Config(TILE=8192, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 50192 B shared, unproven
     Config(TILE=8192, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 50208 B shared, unproven
     Config(TILE=16384, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 16416 B shared, unproven
@@ -455,7 +475,7 @@ _BACKWARD_SUMS_10 = (
     Config(TILE=16384, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 99392 B shared, unproven
     Config(TILE=16384, PROGRAMS=1, num_warps=32, num_stages=3),  # at most 99456 B shared, unproven
 )
-_BACKWARD_SUMS_11 = (
+_BACKWARD_SUMS_12 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 50192 B shared, unproven
     Config(TILE=4096, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 99360 B shared, unproven
     Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 99392 B shared, unproven
@@ -463,7 +483,7 @@ _BACKWARD_SUMS_11 = (
     Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 8256 B shared, unproven
     Config(TILE=8192, PROGRAMS=1, num_warps=32, num_stages=1),  # at most 16512 B shared, unproven
 )
-_BACKWARD_SUMS_12 = (
+_BACKWARD_SUMS_13 = (
     Config(TILE=8192, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 50192 B shared, unproven
     Config(TILE=8192, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 50208 B shared, unproven
     Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 50240 B shared, unproven
@@ -471,7 +491,7 @@ _BACKWARD_SUMS_12 = (
     Config(TILE=16384, PROGRAMS=2, num_warps=4, num_stages=1),  # at most 16400 B shared, unproven
     Config(TILE=32768, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 32800 B shared, unproven
 )
-_BACKWARD_SUMS_13 = (
+_BACKWARD_SUMS_14 = (
     Config(TILE=4096, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 50192 B shared, unproven
     Config(TILE=4096, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 50208 B shared, unproven
     Config(TILE=16384, PROGRAMS=2, num_warps=4, num_stages=1),  # at most 8208 B shared, unproven
@@ -479,7 +499,7 @@ _BACKWARD_SUMS_13 = (
     Config(TILE=32768, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 16416 B shared, unproven
     Config(TILE=32768, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 32832 B shared, unproven
 )
-_BACKWARD_SUMS_14 = (
+_BACKWARD_SUMS_15 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 50208 B shared, unproven
     Config(TILE=8192, PROGRAMS=2, num_warps=4, num_stages=1),  # at most 4112 B shared, unproven
     Config(TILE=8192, PROGRAMS=2, num_warps=8, num_stages=1),  # at most 8224 B shared, unproven
@@ -487,7 +507,7 @@ _BACKWARD_SUMS_14 = (
     Config(TILE=16384, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 8224 B shared, unproven
     Config(TILE=16384, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 16448 B shared, unproven
 )
-_BACKWARD_SUMS_15 = (
+_BACKWARD_SUMS_16 = (
     Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 16512 B shared, unproven
     Config(TILE=4096, PROGRAMS=2, num_warps=4, num_stages=1),  # at most 4128 B shared, unproven
     Config(TILE=4096, PROGRAMS=2, num_warps=8, num_stages=1),  # at most 8256 B shared, unproven
@@ -495,7 +515,7 @@ _BACKWARD_SUMS_15 = (
     Config(TILE=8192, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 8256 B shared, unproven
     Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 16512 B shared, unproven
 )
-_BACKWARD_SUMS_16 = (
+_BACKWARD_SUMS_17 = (
     Config(TILE=8192, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 50192 B shared, unproven
     Config(TILE=16384, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 99344 B shared, unproven
     Config(TILE=16384, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 99360 B shared, unproven
@@ -503,7 +523,7 @@ _BACKWARD_SUMS_16 = (
     Config(TILE=32768, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 32800 B shared, unproven
     Config(TILE=32768, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 65600 B shared, unproven
 )
-_BACKWARD_SUMS_17 = (
+_BACKWARD_SUMS_18 = (
     Config(TILE=8192, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 99344 B shared, unproven
     Config(TILE=8192, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 99360 B shared, unproven
     Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 99392 B shared, unproven
@@ -511,7 +531,7 @@ _BACKWARD_SUMS_17 = (
     Config(TILE=16384, PROGRAMS=2, num_warps=4, num_stages=1),  # at most 8208 B shared, unproven
     Config(TILE=16384, PROGRAMS=2, num_warps=16, num_stages=1),  # at most 32832 B shared, unproven
 )
-_BACKWARD_SUMS_18 = (
+_BACKWARD_SUMS_19 = (
     Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 99392 B shared, unproven
     Config(TILE=8192, PROGRAMS=2, num_warps=4, num_stages=1),  # at most 4112 B shared, unproven
     Config(TILE=8192, PROGRAMS=2, num_warps=8, num_stages=1),  # at most 8224 B shared, unproven
@@ -519,7 +539,7 @@ _BACKWARD_SUMS_18 = (
     Config(TILE=16384, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 8224 B shared, unproven
     Config(TILE=16384, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 16448 B shared, unproven
 )
-_BACKWARD_SUMS_19 = (
+_BACKWARD_SUMS_20 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 99360 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 99392 B shared, unproven
     Config(TILE=4096, PROGRAMS=2, num_warps=8, num_stages=1),  # at most 8256 B shared, unproven
@@ -529,26 +549,27 @@ _BACKWARD_SUMS_19 = (
 )
 #: Whole rows in registers, TILE elements at a time, in PROGRAMS programs an SM; by architecture class and element size in bytes.
 BACKWARD_SUMS_CONFIGS = by_class(
-    (("sm_80", "sm_90", "sm_100"), (1,), _BACKWARD_SUMS_1),
+    (("sm_80", "sm_100"), (1,), _BACKWARD_SUMS_1),
     (("sm_100",), (2,), _BACKWARD_SUMS_1),
     (("sm_80", "sm_89", "sm_86", "sm_120"), (2,), _BACKWARD_SUMS_2),
     (("sm_80",), (4,), _BACKWARD_SUMS_3),
     (("sm_80", "sm_89", "sm_86", "sm_120"), (8,), _BACKWARD_SUMS_4),
-    (("sm_90",), (2,), _BACKWARD_SUMS_5),
-    (("sm_90",), (4,), _BACKWARD_SUMS_6),
-    (("sm_90",), (8,), _BACKWARD_SUMS_7),
-    (("sm_100",), (4,), _BACKWARD_SUMS_8),
-    (("sm_100",), (8,), _BACKWARD_SUMS_9),
-    (("sm_89", "sm_86", "sm_120"), (1,), _BACKWARD_SUMS_10),
-    (("sm_89", "sm_86", "sm_120"), (4,), _BACKWARD_SUMS_11),
-    (("gfx90a", "gfx942"), (1,), _BACKWARD_SUMS_12),
-    (("gfx90a", "gfx942"), (2,), _BACKWARD_SUMS_13),
-    (("gfx90a", "gfx942"), (4,), _BACKWARD_SUMS_14),
-    (("gfx90a", "gfx942"), (8,), _BACKWARD_SUMS_15),
-    (("gfx950",), (1,), _BACKWARD_SUMS_16),
-    (("gfx950",), (2,), _BACKWARD_SUMS_17),
-    (("gfx950",), (4,), _BACKWARD_SUMS_18),
-    (("gfx950",), (8,), _BACKWARD_SUMS_19),
+    (("sm_90",), (1,), _BACKWARD_SUMS_5),
+    (("sm_90",), (2,), _BACKWARD_SUMS_6),
+    (("sm_90",), (4,), _BACKWARD_SUMS_7),
+    (("sm_90",), (8,), _BACKWARD_SUMS_8),
+    (("sm_100",), (4,), _BACKWARD_SUMS_9),
+    (("sm_100",), (8,), _BACKWARD_SUMS_10),
+    (("sm_89", "sm_86", "sm_120"), (1,), _BACKWARD_SUMS_11),
+    (("sm_89", "sm_86", "sm_120"), (4,), _BACKWARD_SUMS_12),
+    (("gfx90a", "gfx942"), (1,), _BACKWARD_SUMS_13),
+    (("gfx90a", "gfx942"), (2,), _BACKWARD_SUMS_14),
+    (("gfx90a", "gfx942"), (4,), _BACKWARD_SUMS_15),
+    (("gfx90a", "gfx942"), (8,), _BACKWARD_SUMS_16),
+    (("gfx950",), (1,), _BACKWARD_SUMS_17),
+    (("gfx950",), (2,), _BACKWARD_SUMS_18),
+    (("gfx950",), (4,), _BACKWARD_SUMS_19),
+    (("gfx950",), (8,), _BACKWARD_SUMS_20),
 )
 
 _BACKWARD_COLUMNS_1 = (
@@ -582,8 +603,8 @@ _BACKWARD_COLUMNS_4 = (
     Config(
         TILE=2048, PROGRAMS=4, num_warps=8, num_stages=3, registers=32
     ),  # 8192 B shared, 40 registers in split rows
-    Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 17472 B shared, unproven
-    Config(TILE=4096, PROGRAMS=2, num_warps=8, num_stages=3),  # at most 17440 B shared, unproven
+    Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=3, registers=40),  # 16384 B shared
+    Config(TILE=4096, PROGRAMS=2, num_warps=8, num_stages=3, registers=52),  # 16384 B shared
     Config(TILE=4096, PROGRAMS=2, num_warps=16, num_stages=3, registers=40),  # 16384 B shared
     Config(TILE=4096, PROGRAMS=4, num_warps=16, num_stages=3, registers=40),  # 16384 B shared
 )
@@ -594,24 +615,24 @@ _BACKWARD_COLUMNS_5 = (
     Config(
         TILE=2048, PROGRAMS=4, num_warps=8, num_stages=3, registers=39
     ),  # 16384 B shared, 40 registers in split rows
-    Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 33856 B shared, unproven
-    Config(TILE=4096, PROGRAMS=2, num_warps=8, num_stages=3),  # at most 33824 B shared, unproven
+    Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=3, registers=39),  # 32768 B shared
+    Config(TILE=4096, PROGRAMS=2, num_warps=8, num_stages=3, registers=48),  # 32768 B shared
     Config(TILE=4096, PROGRAMS=2, num_warps=16, num_stages=3, registers=39),  # 32768 B shared
     Config(TILE=4096, PROGRAMS=4, num_warps=16, num_stages=3, registers=39),  # 32768 B shared
 )
 _BACKWARD_COLUMNS_6 = (
     Config(TILE=2048, PROGRAMS=2, num_warps=8, num_stages=3, registers=48),  # 33024 B shared
-    Config(TILE=2048, PROGRAMS=4, num_warps=8, num_stages=3),  # at most 33824 B shared, unproven
-    Config(TILE=4096, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 66592 B shared, unproven
+    Config(TILE=2048, PROGRAMS=4, num_warps=8, num_stages=3, registers=48),  # 33024 B shared
+    Config(TILE=4096, PROGRAMS=1, num_warps=8, num_stages=3, registers=64),  # 66048 B shared
     Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=3, registers=60),  # 66048 B shared
-    Config(TILE=4096, PROGRAMS=2, num_warps=8, num_stages=3),  # at most 66592 B shared, unproven
+    Config(TILE=4096, PROGRAMS=2, num_warps=8, num_stages=3, registers=64),  # 66048 B shared
     Config(TILE=4096, PROGRAMS=2, num_warps=16, num_stages=3, registers=60),  # 66048 B shared
 )
 _BACKWARD_COLUMNS_7 = (
-    Config(TILE=2048, PROGRAMS=2, num_warps=8, num_stages=3),  # at most 66624 B shared, unproven
-    Config(TILE=2048, PROGRAMS=2, num_warps=16, num_stages=3),  # at most 66688 B shared, unproven
-    Config(TILE=4096, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 132128 B shared, unproven
-    Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 132224 B shared, unproven
+    Config(TILE=2048, PROGRAMS=2, num_warps=8, num_stages=3, registers=64),  # 66048 B shared
+    Config(TILE=2048, PROGRAMS=2, num_warps=16, num_stages=3, registers=40),  # 66048 B shared
+    Config(TILE=4096, PROGRAMS=1, num_warps=4, num_stages=3, registers=128),  # 132096 B shared
+    Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=3, registers=64),  # 132096 B shared
     Config(
         TILE=2048, PROGRAMS=2, num_warps=4, num_stages=3, registers=72, spills=True
     ),  # 66048 B shared, 96 registers in split rows, 4 B spilled

@@ -98,40 +98,42 @@ _BACKWARD_COLUMNS_3 = (
     Config(TILE=2048, PROGRAMS=4, num_warps=8, num_stages=1),  # at most 4160 B shared, unproven
 )
 _BACKWARD_COLUMNS_4 = (
-    Config(TILE=2048, PROGRAMS=2, num_warps=8, num_stages=3),  # at most 13344 B shared, unproven
+    Config(
+        TILE=2048, PROGRAMS=2, num_warps=8, num_stages=3, registers=48
+    ),  # 10240 B shared, 60 registers in split rows
     Config(
         TILE=2048, PROGRAMS=4, num_warps=8, num_stages=3, registers=48
     ),  # 10240 B shared, 60 registers in split rows
-    Config(TILE=4096, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 25632 B shared, unproven
-    Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 25664 B shared, unproven
+    Config(TILE=4096, PROGRAMS=1, num_warps=8, num_stages=3, registers=58),  # 18432 B shared
+    Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=3, registers=46),  # 18432 B shared
     Config(TILE=4096, PROGRAMS=2, num_warps=16, num_stages=3, registers=46),  # 18432 B shared
-    Config(TILE=4096, PROGRAMS=4, num_warps=16, num_stages=1),  # at most 16448 B shared, unproven
+    Config(TILE=4096, PROGRAMS=4, num_warps=16, num_stages=1, registers=49),  # 16384 B shared
 )
 _BACKWARD_COLUMNS_5 = (
     Config(TILE=2048, PROGRAMS=2, num_warps=8, num_stages=3, registers=40),  # 18432 B shared
     Config(
         TILE=2048, PROGRAMS=4, num_warps=8, num_stages=3, registers=40
     ),  # 18432 B shared, 60 registers in split rows
-    Config(TILE=4096, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 50208 B shared, unproven
-    Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 50240 B shared, unproven
-    Config(TILE=4096, PROGRAMS=2, num_warps=16, num_stages=3),  # at most 50240 B shared, unproven
+    Config(TILE=4096, PROGRAMS=1, num_warps=8, num_stages=3, registers=56),  # 34816 B shared
+    Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=3, registers=50),  # 34816 B shared
+    Config(TILE=4096, PROGRAMS=2, num_warps=16, num_stages=3, registers=50),  # 34816 B shared
     Config(TILE=4096, PROGRAMS=4, num_warps=16, num_stages=3, registers=50),  # 34816 B shared
 )
 _BACKWARD_COLUMNS_6 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=3, registers=48),  # 34816 B shared
-    Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=3),  # at most 50192 B shared, unproven
+    Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=3, registers=64),  # 34816 B shared
     Config(TILE=2048, PROGRAMS=2, num_warps=8, num_stages=3, registers=48),  # 34816 B shared
-    Config(TILE=4096, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 99344 B shared, unproven
-    Config(TILE=4096, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 99360 B shared, unproven
+    Config(TILE=4096, PROGRAMS=1, num_warps=4, num_stages=3, registers=108),  # 67584 B shared
+    Config(TILE=4096, PROGRAMS=1, num_warps=8, num_stages=3, registers=64),  # 67584 B shared
     Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=3, registers=60),  # 67584 B shared
 )
 _BACKWARD_COLUMNS_7 = (
-    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 99392 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=3, registers=64),  # 67584 B shared
     Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=3, registers=96),  # 67584 B shared
-    Config(TILE=2048, PROGRAMS=2, num_warps=8, num_stages=3),  # at most 99392 B shared, unproven
-    Config(TILE=4096, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 197664 B shared, unproven
+    Config(TILE=2048, PROGRAMS=2, num_warps=8, num_stages=3, registers=64),  # 67584 B shared
+    Config(TILE=4096, PROGRAMS=1, num_warps=4, num_stages=3, registers=128),  # 133120 B shared
     Config(TILE=4096, PROGRAMS=1, num_warps=8, num_stages=3, registers=104),  # 133120 B shared
-    Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 197760 B shared, unproven
+    Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=3, registers=64),  # 133120 B shared
 )
 _BACKWARD_COLUMNS_8 = (
     Config(TILE=2048, PROGRAMS=2, num_warps=8, num_stages=3),  # at most 25632 B shared, unproven

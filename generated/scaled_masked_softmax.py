@@ -233,7 +233,7 @@ _BACKWARD_BLOCK_3 = (
 )
 _BACKWARD_BLOCK_4 = (
     Config(TILE=4096, num_warps=2, registers=156),  # 128 B shared
-    Config(TILE=4096, num_warps=8, registers=80),  # 128 B shared
+    Config(TILE=4096, num_warps=8, registers=55),  # 128 B shared
     Config(TILE=8192, num_warps=4, registers=156),  # 256 B shared
     Config(TILE=8192, num_warps=8, registers=80),  # 256 B shared
     Config(TILE=16384, num_warps=8, registers=151),  # 512 B shared
@@ -241,27 +241,27 @@ _BACKWARD_BLOCK_4 = (
 )
 _BACKWARD_BLOCK_5 = (
     Config(TILE=4096, num_warps=2, registers=157),  # 128 B shared
-    Config(TILE=4096, num_warps=8, registers=80),  # 128 B shared
+    Config(TILE=4096, num_warps=8, registers=48),  # 128 B shared
     Config(TILE=8192, num_warps=4, registers=154),  # 256 B shared
     Config(TILE=8192, num_warps=8, registers=80),  # 256 B shared
     Config(TILE=16384, num_warps=8, registers=160),  # 512 B shared
     Config(TILE=32768, num_warps=32, registers=64, spills=True),  # 1024 B shared, 48 B spilled
 )
 _BACKWARD_BLOCK_6 = (
-    Config(TILE=1024, num_warps=1, registers=80),  # 32 B shared
+    Config(TILE=512, num_warps=1, registers=63),  # 16 B shared
     Config(TILE=4096, num_warps=2, registers=164),  # 128 B shared
     Config(TILE=4096, num_warps=8, registers=48),  # 128 B shared
     Config(TILE=8192, num_warps=4, registers=164),  # 256 B shared
     Config(TILE=16384, num_warps=16, registers=90),  # 512 B shared
-    Config(TILE=512, num_warps=1, registers=255, spills=True),  # 16 B shared, 3392 B spilled
+    Config(TILE=1024, num_warps=1, registers=255, spills=True),  # 32 B shared, 44 B spilled
 )
 _BACKWARD_BLOCK_7 = (
-    Config(TILE=512, num_warps=1, registers=80),  # 32 B shared
+    Config(TILE=512, num_warps=2, registers=56),  # 64 B shared
     Config(TILE=1024, num_warps=1, registers=154),  # 64 B shared
     Config(TILE=4096, num_warps=4, registers=230),  # 512 B shared
     Config(TILE=4096, num_warps=8, registers=121),  # 512 B shared
     Config(TILE=8192, num_warps=16, registers=120),  # 1024 B shared
-    Config(TILE=512, num_warps=2, registers=255, spills=True),  # 64 B shared, 6556 B spilled
+    Config(TILE=512, num_warps=1, registers=255, spills=True),  # 32 B shared, 4496 B spilled
 )
 _BACKWARD_BLOCK_8 = (
     Config(TILE=4096, num_warps=4),  # at most 64 B shared, unproven
@@ -395,40 +395,56 @@ _BACKWARD_SUMS_3 = (
     Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 8320 B shared, unproven
 )
 _BACKWARD_SUMS_4 = (
-    Config(TILE=8192, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 33808 B shared, unproven
-    Config(TILE=8192, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 33824 B shared, unproven
-    Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 33856 B shared, unproven
-    Config(TILE=16384, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 66592 B shared, unproven
-    Config(TILE=16384, PROGRAMS=1, num_warps=32, num_stages=3),  # at most 66688 B shared, unproven
+    Config(TILE=8192, PROGRAMS=1, num_warps=4, num_stages=3, registers=255),  # 32784 B shared
+    Config(TILE=8192, PROGRAMS=1, num_warps=8, num_stages=3, registers=186),  # 32800 B shared
+    Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=3, registers=99),  # 32832 B shared
+    Config(TILE=16384, PROGRAMS=1, num_warps=8, num_stages=3, registers=255),  # 65568 B shared
+    Config(TILE=16384, PROGRAMS=1, num_warps=32, num_stages=3, registers=64),  # 65664 B shared
     Config(
         TILE=16384, PROGRAMS=1, num_warps=16, num_stages=3, registers=128, spills=True
     ),  # 65600 B shared, 8 B spilled
 )
 _BACKWARD_SUMS_5 = (
-    Config(TILE=8192, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 66576 B shared, unproven
-    Config(TILE=8192, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 66592 B shared, unproven
-    Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 66624 B shared, unproven
-    Config(TILE=16384, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 132128 B shared, unproven
+    Config(TILE=8192, PROGRAMS=1, num_warps=8, num_stages=3, registers=168),  # 65568 B shared
+    Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=3, registers=83),  # 65600 B shared
     Config(TILE=16384, PROGRAMS=1, num_warps=16, num_stages=3, registers=128),  # 131136 B shared
-    Config(TILE=16384, PROGRAMS=1, num_warps=32, num_stages=3),  # at most 132224 B shared, unproven
+    Config(TILE=16384, PROGRAMS=1, num_warps=32, num_stages=3, registers=64),  # 131200 B shared
+    Config(
+        TILE=8192, PROGRAMS=1, num_warps=4, num_stages=3, registers=255, spills=True
+    ),  # 65552 B shared, 4 B spilled
+    Config(
+        TILE=16384, PROGRAMS=1, num_warps=8, num_stages=3, registers=255, spills=True
+    ),  # 131104 B shared, 4 B spilled
 )
 _BACKWARD_SUMS_6 = (
-    Config(TILE=8192, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 132112 B shared, unproven
-    Config(TILE=8192, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 132128 B shared, unproven
+    Config(TILE=8192, PROGRAMS=1, num_warps=8, num_stages=3, registers=163),  # 131104 B shared
     Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=3, registers=87),  # 131136 B shared
-    Config(TILE=8192, PROGRAMS=1, num_warps=32, num_stages=3),  # at most 132224 B shared, unproven
-    Config(TILE=16384, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 4128 B shared, unproven
-    Config(TILE=16384, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 8256 B shared, unproven
+    Config(TILE=8192, PROGRAMS=1, num_warps=32, num_stages=3, registers=51),  # 131200 B shared
+    Config(
+        TILE=8192, PROGRAMS=1, num_warps=4, num_stages=3, registers=255, spills=True
+    ),  # 131088 B shared, 36 B spilled
+    Config(
+        TILE=16384, PROGRAMS=1, num_warps=8, num_stages=1, registers=255, spills=True
+    ),  # 4096 B shared, 56 B spilled
+    Config(
+        TILE=16384, PROGRAMS=1, num_warps=16, num_stages=1, registers=128, spills=True
+    ),  # 8192 B shared, 60 B spilled
 )
 _BACKWARD_SUMS_7 = (
-    Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=3),  # at most 66592 B shared, unproven
-    Config(TILE=4096, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 132128 B shared, unproven
+    Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=3, registers=189),  # 65792 B shared
     Config(TILE=4096, PROGRAMS=1, num_warps=8, num_stages=3, registers=189),  # 131136 B shared
-    Config(TILE=8192, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 4160 B shared, unproven
-    Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 8320 B shared, unproven
     Config(
         TILE=2048, PROGRAMS=1, num_warps=8, num_stages=3, registers=112, spills=True
     ),  # 65792 B shared, 8 B spilled
+    Config(
+        TILE=4096, PROGRAMS=1, num_warps=4, num_stages=3, registers=255, spills=True
+    ),  # 131104 B shared, 12 B spilled
+    Config(
+        TILE=8192, PROGRAMS=1, num_warps=8, num_stages=1, registers=255, spills=True
+    ),  # 4096 B shared, 20 B spilled
+    Config(
+        TILE=8192, PROGRAMS=1, num_warps=16, num_stages=1, registers=128, spills=True
+    ),  # 8192 B shared, 32 B spilled
 )
 _BACKWARD_SUMS_8 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 66624 B shared, unproven
@@ -542,36 +558,36 @@ _BACKWARD_COLUMNS_3 = (
     Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 132224 B shared, unproven
 )
 _BACKWARD_COLUMNS_4 = (
-    Config(TILE=2048, PROGRAMS=2, num_warps=8, num_stages=3),  # at most 9248 B shared, unproven
+    Config(TILE=2048, PROGRAMS=2, num_warps=8, num_stages=3, registers=40),  # 8320 B shared
     Config(TILE=2048, PROGRAMS=4, num_warps=8, num_stages=3, registers=40),  # 8320 B shared
-    Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 17472 B shared, unproven
-    Config(TILE=4096, PROGRAMS=2, num_warps=8, num_stages=3),  # at most 17440 B shared, unproven
+    Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=3, registers=40),  # 16416 B shared
+    Config(TILE=4096, PROGRAMS=2, num_warps=8, num_stages=3, registers=80),  # 16416 B shared
     Config(TILE=4096, PROGRAMS=2, num_warps=16, num_stages=3, registers=40),  # 16416 B shared
-    Config(TILE=4096, PROGRAMS=4, num_warps=16, num_stages=3),  # at most 17472 B shared, unproven
+    Config(TILE=4096, PROGRAMS=4, num_warps=16, num_stages=3, registers=40),  # 16416 B shared
 )
 _BACKWARD_COLUMNS_5 = (
-    Config(TILE=2048, PROGRAMS=2, num_warps=8, num_stages=3),  # at most 17440 B shared, unproven
+    Config(TILE=2048, PROGRAMS=2, num_warps=8, num_stages=3, registers=44),  # 16512 B shared
     Config(TILE=2048, PROGRAMS=4, num_warps=8, num_stages=3, registers=44),  # 16512 B shared
-    Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 33856 B shared, unproven
-    Config(TILE=4096, PROGRAMS=2, num_warps=8, num_stages=3),  # at most 33824 B shared, unproven
+    Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=3, registers=46),  # 32832 B shared
+    Config(TILE=4096, PROGRAMS=2, num_warps=8, num_stages=3, registers=60),  # 32832 B shared
     Config(TILE=4096, PROGRAMS=2, num_warps=16, num_stages=3, registers=46),  # 32832 B shared
-    Config(TILE=4096, PROGRAMS=4, num_warps=16, num_stages=3),  # at most 33856 B shared, unproven
+    Config(TILE=4096, PROGRAMS=4, num_warps=16, num_stages=3, registers=46),  # 32832 B shared
 )
 _BACKWARD_COLUMNS_6 = (
     Config(TILE=2048, PROGRAMS=2, num_warps=8, num_stages=3, registers=44),  # 32896 B shared
-    Config(TILE=2048, PROGRAMS=4, num_warps=8, num_stages=3),  # at most 33824 B shared, unproven
-    Config(TILE=4096, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 66592 B shared, unproven
+    Config(TILE=2048, PROGRAMS=4, num_warps=8, num_stages=3, registers=44),  # 32896 B shared
+    Config(TILE=4096, PROGRAMS=1, num_warps=8, num_stages=3, registers=54),  # 65664 B shared
     Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=3, registers=40),  # 65664 B shared
-    Config(TILE=4096, PROGRAMS=2, num_warps=8, num_stages=3),  # at most 66592 B shared, unproven
+    Config(TILE=4096, PROGRAMS=2, num_warps=8, num_stages=3, registers=54),  # 65664 B shared
     Config(TILE=4096, PROGRAMS=2, num_warps=16, num_stages=3, registers=40),  # 65664 B shared
 )
 _BACKWARD_COLUMNS_7 = (
     Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=3, registers=72),  # 65792 B shared
-    Config(TILE=2048, PROGRAMS=2, num_warps=8, num_stages=3),  # at most 66624 B shared, unproven
-    Config(TILE=2048, PROGRAMS=2, num_warps=16, num_stages=3),  # at most 66688 B shared, unproven
-    Config(TILE=4096, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 132128 B shared, unproven
-    Config(TILE=4096, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 132160 B shared, unproven
-    Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 132224 B shared, unproven
+    Config(TILE=2048, PROGRAMS=2, num_warps=8, num_stages=3, registers=48),  # 65792 B shared
+    Config(TILE=2048, PROGRAMS=2, num_warps=16, num_stages=3, registers=40),  # 65792 B shared
+    Config(TILE=4096, PROGRAMS=1, num_warps=4, num_stages=3, registers=72),  # 65792 B shared
+    Config(TILE=4096, PROGRAMS=1, num_warps=8, num_stages=3, registers=48),  # 65792 B shared
+    Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=3, registers=40),  # 65792 B shared
 )
 _BACKWARD_COLUMNS_8 = (
     Config(TILE=2048, PROGRAMS=4, num_warps=8, num_stages=3),  # at most 9248 B shared, unproven
