@@ -24,5 +24,6 @@ def seconds(*arguments: str) -> float:
 
 def test_the_catalogue_builds_in_seconds_and_again_in_less_than_one(tmp_path: Path) -> None:
     out = str(tmp_path / "out")
-    assert seconds("build", "specs", "--out", out) < 5.0
+    # Without gradients it was less than 5; they are as many kernels again, with larger spaces.
+    assert seconds("build", "specs", "--out", out) < 8.0
     assert seconds("build", "specs", "--out", out) < 1.0
