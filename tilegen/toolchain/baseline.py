@@ -99,8 +99,11 @@ def baseline(
     errors = [max(pair) for pair in zip(errors, slack, strict=True)]
     errors = floored(errors, exact, how)
     if isinstance(subject, Backward):
-        # A sum over all elements is one sample of an error, and eager's may be a lucky one.
-        errors = [2 * e if value.dim() == 0 else e for e, value in zip(errors, exact, strict=True)]
+        # A gradient of one number is a long sum and one sample of an error, and eager's may be a
+        # lucky one (on an H200, 2.5 times as large was seen).
+        errors = [
+            4 * e if value.numel() == 1 else e for e, value in zip(errors, exact, strict=True)
+        ]
     errors = [
         max(pair) for pair in zip(errors, _slack_of_statistics(subject, how, inputs), strict=True)
     ]
