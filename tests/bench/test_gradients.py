@@ -176,7 +176,7 @@ def test_a_sweep_of_a_backward_tries_its_schedules_and_configs(modules, monkeypa
     monkeypatch.setattr(sweep, "DeviceClock", OwnClock)
     # the interpreter takes one kernel at a time
     monkeypatch.setattr(sweep, "ThreadPoolExecutor", lambda _: ThreadPoolExecutor(1))
-    extra = "TILE=512 num_warps=2 num_stages=2"
+    extra = "TILE=512 num_warps=2 num_stages=2 PROGRAMS=1"
     swept = sweep.sweep(case_of("rmsnorm"), modules, CPU, SETTINGS, extra)
     trials = swept["trials"]
     assert {trial["schedule"] for trial in trials} >= {"sums", "block", "loop"}

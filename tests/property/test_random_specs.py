@@ -75,13 +75,13 @@ def wrong(op: Subject, seed: int, dtype: torch.dtype) -> list[str]:
 dtypes = st.sampled_from((torch.float32, torch.bfloat16, torch.float16, torch.float64))
 
 
-@settings(CHECKED, max_examples=70)
+@settings(CHECKED, max_examples=30)
 @given(elementwise_specs(), st.integers(0, 20), dtypes)
 def test_elementwise(folder: Path, spec: DrawnSpec, seed: int, dtype: torch.dtype) -> None:
     assert wrong(built(spec, folder), seed, dtype) == []
 
 
-@settings(CHECKED, max_examples=70)
+@settings(CHECKED, max_examples=30)
 @given(rowwise_specs(), st.integers(0, 20), dtypes)
 def test_rowwise(folder: Path, spec: DrawnSpec, seed: int, dtype: torch.dtype) -> None:
     assert wrong(built(spec, folder), seed, dtype) == []
@@ -97,7 +97,7 @@ def wrong_gradients(op: Subject, seed: int) -> list[str]:
     return [str(record) for record in records if not record.ok]
 
 
-@settings(CHECKED, max_examples=15)
+@settings(CHECKED, max_examples=8)
 @given(st.one_of(elementwise_specs(), rowwise_specs()), st.integers(0, 20))
 def test_gradients(folder: Path, spec: DrawnSpec, seed: int) -> None:
     assert wrong_gradients(built(spec, folder, gradients=True), seed) == []
