@@ -84,7 +84,7 @@ MUTATIONS = (
     gradient("sums start anew at each tile", "rmsnorm", r"= grad_weight \+", "=", "columns"),
     gradient("one part of a sum is not joined", "rmsnorm", r"parts < PARTS", "parts < PARTS - 1", "stage_1_join"),
     gradient("the term through the mean is dropped", "layernorm", r" \+ row_sum / N", "", "stage_2_block"),
-    gradient("the weight's gradient is not scaled", "layernorm", r"\(value_2 \* rstd\)", "value_2", "sums"),
+    gradient("the weight's gradient is not scaled", "layernorm", r"\(value \* rstd\)", "value", "sums"),
     gradient("a term of the product rule is dropped", "swiglu",
              r" \+ value \* gate \* \(value_2 \* \(1\.0 - value_2\)\)", "", "flat"),
     gradient("what is not wanted is written", "swiglu", r"if NEEDS_GRAD_UP:", "if True:", "flat"),
