@@ -32,10 +32,11 @@ import re
 import struct
 import sys
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from copy import copy
 from dataclasses import dataclass, field, replace
+from itertools import count
 from numbers import Integral, Real
 from operator import itemgetter
 from typing import Any, Final, NamedTuple, cast
@@ -1276,6 +1277,7 @@ class Call:
         sizes: of each named dim; the fold dim counts its leading dims in.
         target: facts about the GPU.
         element_size: bytes of the widest floating input among those with most dims, or else 1.
+        leader: the last output of the stage that asks; empty for a plan without stages.
     """
 
     def __init__(
@@ -1297,13 +1299,13 @@ class Call:
         self._strides = strides
         self._dtypes = dtypes
         self._choices = choices
-        self._leader = ""
+        self.leader = ""
 
     def among(self, *names: str) -> "Call":
         """Return the call as a stage sees it: these tensors alone, an output of it last."""
         part = copy(self)
         part._strides = {name: self._strides[name] for name in names if name in self._strides}
-        part._leader = names[-1]
+        part.leader = names[-1]
         return part
 
     @property
@@ -1353,7 +1355,7 @@ class Call:
         if 0 in sizes:
             axes = [(0, (0,) * len(columns))]
         elif reorder:
-            at = list(self._strides).index(self._leader or self.op.outputs[0].name)
+            at = list(self._strides).index(self.leader or self.op.outputs[0].name)
             axes.sort(key=lambda axis: -axis[1][at])
         merged = merge_axes(axes)
         if len(merged) > limit:
@@ -2327,29 +2329,38 @@ _SCHEMA_TYPES: Final = {
 
 
 def register(op: "Op", name: str) -> Callable[..., Any]:
-    """Return the PyTorch op ``tilegen::<name>``, defining it unless the same spec already did.
+    """Define the PyTorch op ``tilegen::<name>`` and return it.
+
+    A folder with a module of the same spec may have taken the name: then a number is added, so that
+    each module runs its own kernels.
 
     It returns all results. An op that saves something takes a last argument ``save``, a backward
     takes ``wanted``, a flag for each result; in place of what is not asked for they return empty
     tensors. The schema has no defaults: the dispatcher would drop arguments that equal them.
     """
-    if not hasattr(torch.ops.tilegen, name):
+    name = next(free for free in _numbered(name) if not hasattr(torch.ops.tilegen, free))
 
-        def implementation(*arguments: Any) -> Any:
-            inputs, params, wanted = split(op, arguments)
-            return op.launch(inputs, params, None, "auto", False, wanted)
+    def implementation(*arguments: Any) -> Any:
+        inputs, params, wanted = split(op, arguments)
+        return op.launch(inputs, params, None, "auto", False, wanted)
 
-        _LIBRARY.define(f"{name}{_schema(op)}", tags=(torch.Tag.pt2_compliant_tag,))
-        for key in ("CPU", "CUDA"):
-            _LIBRARY.impl(name, implementation, key)
-        library = cast(Any, torch.library)
-        qualified = f"tilegen::{name}"
-        library.register_fake(qualified, _fake(op), lib=_LIBRARY)
-        backward, setup = differentiation(op)
-        library.register_autograd(qualified, backward, setup_context=setup, lib=_LIBRARY)
-        library.register_vmap(qualified, _batched(op), lib=_LIBRARY)
+    _LIBRARY.define(f"{name}{_schema(op)}", tags=(torch.Tag.pt2_compliant_tag,))
+    for key in ("CPU", "CUDA"):
+        _LIBRARY.impl(name, implementation, key)
+    library = cast(Any, torch.library)
+    qualified = f"tilegen::{name}"
+    library.register_fake(qualified, _fake(op), lib=_LIBRARY)
+    backward, setup = differentiation(op)
+    library.register_autograd(qualified, backward, setup_context=setup, lib=_LIBRARY)
+    library.register_vmap(qualified, _batched(op), lib=_LIBRARY)
     overload: Callable[..., Any] = getattr(torch.ops.tilegen, name).default
     return overload
+
+
+def _numbered(name: str) -> Iterator[str]:
+    """Yield a name, then the same with numbers from 2 on."""
+    yield name
+    yield from (f"{name}_{number}" for number in count(2))
 
 
 def _schema(op: "Op") -> str:

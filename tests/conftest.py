@@ -21,6 +21,12 @@ def compile_environment() -> dict[str, str]:
     return {name: value for name, value in os.environ.items() if name != "TRITON_INTERPRET"}
 
 
+@pytest.fixture(autouse=True)
+def same_draws() -> None:
+    """Give each test the same random numbers, whatever ran before it."""
+    torch.manual_seed(0)
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Leave tests that need a GPU out where there is none, instead of skipping them."""
     if not ON_GPU:

@@ -138,6 +138,19 @@ def positions(x: Tensor[S, N]) -> Value:
     return where(index(S) > index(N), x, 0.0) * size(N)
 
 
+@elementwise
+def shifted(x: Tensor[S, N], by: Index[N], s: Tensor[S]) -> tuple[Value, Value]:
+    """Out of range is 0; the upstream gradient of the last is the same along N."""
+    token = x - take(x, index(S) - 1, S) * take(x, size(S) - 1 - index(S), S)
+    each = take(x, 2 - (by - index(S)), S) + take(s, -index(S) + 2, S)
+    return token, each
+
+
+@rowwise
+def shifted_sum(x: Tensor[M, N]) -> Value:
+    return sum(take(x, index(N) + 2, N))
+
+
 @rowwise
 def permuted(x: Tensor[M, V], at: Index[V]) -> Value:
     return sum(take(x, at, V))
@@ -145,7 +158,7 @@ def permuted(x: Tensor[M, V], at: Index[V]) -> Value:
 
 OWN = (
     user_softmax, extremes, corrected, broadcast_sum, outer_sum, kinks, stopped, powers, lookup,
-    halves, columns, both_ways, positions,
+    halves, columns, both_ways, positions, shifted, shifted_sum,
 )  # fmt: skip
 
 

@@ -135,8 +135,9 @@ def test_vmap(rmsnorm):
     torch.testing.assert_close(result, rmsnorm(x, weight))
 
 
-def test_the_first_of_two_equal_specs_defines_the_op(runtime, sample):
-    sample("rmsnorm")
-    first = torch.ops.tilegen.rmsnorm_3fa2c1d0.default
+def test_each_of_two_equal_specs_has_an_op_of_its_own(runtime, sample):
     op = sample("rmsnorm").OP
-    assert runtime.register(op, "rmsnorm_3fa2c1d0") is first
+    assert op.overload is torch.ops.tilegen.rmsnorm_3fa2c1d0.default
+    second, third = (runtime.register(op, "rmsnorm_3fa2c1d0") for _ in range(2))
+    assert second is torch.ops.tilegen.rmsnorm_3fa2c1d0_2.default
+    assert third is torch.ops.tilegen.rmsnorm_3fa2c1d0_3.default

@@ -1,5 +1,6 @@
 """`compile` on a few of the generated modules: real compilers, in processes of their own."""
 
+import importlib
 import json
 import shutil
 from pathlib import Path
@@ -94,8 +95,8 @@ def test_a_type_that_a_target_lacks_is_a_recorded_rejection(folder, compiled):
     """And records of modules and kernels that are gone go, but not those of other configs."""
     stored = records.read(folder, "sm_80")
     stored[VERSION]["gone"] = {"_gone 2": {"key": "x"}}
-    silu = {n: r for n, r in stored[VERSION]["silu"].items() if n.startswith("_silu_tiled ")}
-    like = next(iter(silu.values()))
+    silu = {n: r for n, r in stored[VERSION]["silu"].items() if not n.startswith("_silu_flat ")}
+    like = next(r for n, r in silu.items() if n.startswith("_silu_tiled "))
     removed = {"_silu_tiled 2 TILE=65536 num_warps=1": like | {"failed": "too much"}}
     old = {"_silu_tiled 2 TILE=512 num_warps=64": like | {"key": "00000000-00000000"}}
     stored[VERSION]["silu"] |= removed | old
@@ -126,6 +127,7 @@ def test_an_architecture_that_was_not_built_is_an_error_of_the_op(worker):
 
 @pytest.mark.parametrize("op", ["softmax", "rmsnorm"])
 def test_bf16_rows_load_16_bytes_a_thread_and_nothing_is_fp64(worker, op):
+    saved = len(importlib.import_module(f"generated.{op}").OP.saved)  # one number a row
     first = first_entries(op)
     found, end = ask(worker, request(op, H200, {}, ptx=True, only=first))
     assert end == {"done": op, "triton": VERSION}
@@ -134,7 +136,8 @@ def test_bf16_rows_load_16_bytes_a_thread_and_nothing_is_fp64(worker, op):
         assert record["f64"] == record["local"] == record["spill"] == 0, name
         assert record["wide_loads"] > 0, name
         assert record["narrow_loads"] == 0, name
-        assert (record["wide_stores"] > 0, record["narrow_stores"]) == (True, 0), name
+        assert record["wide_stores"] > 0, name
+        assert record["narrow_stores"] == saved, name
 
 
 def test_a_row_kernel_reduces_through_shared_memory(worker):
@@ -147,8 +150,6 @@ def test_a_row_kernel_reduces_through_shared_memory(worker):
 
 def first_entries(op):
     """The first bf16 config of several warps of a block kernel for sm_90, from its table."""
-    import importlib
-
     module = importlib.import_module(f"generated.{op}")
     config = next(c for c in module.BLOCK_CONFIGS["sm_90", 2] if c["num_warps"] > 1)
     values = " ".join(f"{name}={value}" for name, value in config.values.items())
@@ -160,7 +161,8 @@ def test_ptx_records_count_the_instructions_of_entries(folder):
     found = ptx_records(folder, "silu", A100, 4)
     assert {name.split()[1] for name in found} == {"4"}
     for name, record in found.items():
-        assert record["wide_loads"] == record["wide_stores"] > 0, name
+        inputs = 2 if "_backward_" in name else 1
+        assert record["wide_loads"] == inputs * record["wide_stores"] > 0, name
         assert record["narrow_loads"] == record["f64"] == record["mma"] == 0, name
     assert sorted(path.name for path in folder.iterdir()) == before
 

@@ -210,15 +210,43 @@ def _taken(build: Builder, x: Node, position: Node, dim: str) -> Node:
 
 
 def _take(build: Builder, node: Node, upstream: Node) -> Passed:
-    """The gradient goes where the position points to; the sums over equal positions follow."""
-    x, position = node.args
-    if node.attrs["dim"] in position.dims:
+    """The gradient goes where the position points to; the sums over equal positions follow.
+
+    Positions along the dimension itself that are a shift or a reversal are undone instead.
+    """
+    (x, position), dim = node.args, node.attrs["dim"]
+    if dim not in position.dims:
+        here = build.op("eq", build.index(dim), position)
+        yield x, build.op("where", here, upstream, build.const(0.0))
+        return
+    source = _solved(build, position, dim, build.index(dim))
+    if source is None:
         raise errors.Unschedulable(
-            f"the gradient of a take along {node.attrs['dim']} at positions along it", node.span,
-            "give the positions a dimension of their own, or switch gradients off: grad=False",
+            f"the gradient of a take along {dim} at positions along it", node.span,
+            f"use index({dim}) once, plus, minus or from something that is the same along {dim}; "
+            "or give the positions a dimension of their own; or switch gradients off: grad=False",
         )  # fmt: skip
-    here = build.op("eq", build.index(node.attrs["dim"]), position)
-    yield x, build.op("where", here, upstream, build.const(0.0))
+    along = build.expand(upstream, build.union(upstream, source))
+    yield x, Node("take", (along, source), along.dims, dtype=x.dtype, attrs={"dim": dim})
+
+
+def _solved(build: Builder, value: Node, dim: str, target: Node) -> Node | None:
+    """The position along a dimension at which a value equals a target; None if hard to say."""
+    if value.op == "index":
+        return target
+    sides = value.args if value.op in ("add", "sub", "neg") else ()
+    varying = [side for side in sides if dim in side.dims]
+    if len(varying) != 1:
+        return None
+    inner, rest = varying[0], [side for side in sides if side is not varying[0]]
+    if value.op == "neg":
+        target = build.op("neg", target)
+    elif value.op == "add" or inner is sides[1]:
+        left, right = (target, rest[0]) if value.op == "add" else (rest[0], target)
+        target = build.op("sub", left, right)
+    else:
+        target = build.op("add", target, rest[0])
+    return _solved(build, inner, dim, target)
 
 
 def _reduce(build: Builder, node: Node, upstream: Node) -> Passed:

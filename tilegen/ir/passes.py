@@ -66,6 +66,9 @@ def _substitute(
     if node.op == "reduce" and dim in node.attrs["over"]:
         return node
     args = tuple(_substitute(arg, dim, position, guard, build, done) for arg in node.args)
+    if node.op == "expand":
+        wanted = {*position.dims, *(name for name in node.dims if name != dim)}
+        return build.expand(args[0], tuple(name for name in build.dims if name in wanted))
     attrs = dict(node.attrs)
     if node.op == "load" and guard is not None:
         count = len(attrs["dims"])

@@ -201,14 +201,24 @@ def _names(forward: Graph, gradient: Gradient) -> set[str]:
 
 def _statistic(forward: Graph, node: Node, names: set[str]) -> Output:
     """A value of whole rows as an output that no caller sees."""
-    wish = node.name or f"row_{node.attrs.get('monoid', 'value')}"
+    value, wish = node, node.name or f"row_{node.attrs.get('monoid', 'value')}"
+    if node.op == "state":
+        wish = ("row_top", "row_total")[node.attrs["position"]]
+        if node.attrs["position"] == 0:
+            value = _maximum_of_something(Builder(forward.dims, node.span), node)
     name, count = wish, 2
     while name in names:
         name, count = f"{wish}_{count}", count + 1
     names.add(name)
     dtype = types.real if node.dtype.kind == "float" else types.i64
     stored = tuple((dim,) for dim in forward.ordered(node.dims))
-    return Output(name, node, stored, dtype, public=False, optional=True)
+    return Output(name, value, stored, dtype, public=False, optional=True)
+
+
+def _maximum_of_something(build: Builder, top: Node) -> Node:
+    """The maximum of a log-sum-exp, or 0 where it is one of nothing: there each family has its own."""
+    nothing = build.op("eq", build.state(top.args[0], 1), build.const(0.0))
+    return build.op("where", nothing, build.const(0.0), top)
 
 
 def _loading(

@@ -65,7 +65,7 @@ def entries(
         found: dict[str, dict[str, Entry]] = {}
         for op in ops(module):
             for key in op.variants:
-                for entry in _of_variant(op, runtime, target, element_size, key):
+                for entry in _Compiled(op, key, runtime, target, element_size).entries():
                     found.setdefault(entry.name, {}).setdefault(point_of(entry), entry)
         yield from (tuple(points.values()) for points in found.values())
 
@@ -94,30 +94,116 @@ def _is_wide(value: Any) -> bool:
     return isinstance(value, int) and not -(2**31) <= value < 2**31
 
 
-def _of_variant(
-    op: Any, runtime: Any, target: Any, element_size: int, key: tuple[Any, ...]
-) -> Iterator[Entry]:
-    for schedule, ending in SCHEDULES.items():
-        given = _arguments(op, element_size, key, "block", 16)
-        choices = runtime.Choices(schedule=schedule)
-        try:
-            launch = _plan(op, runtime, given, target).launch(choices)
-        except runtime.NoConfig:
-            continue  # the compiler took them all out
-        if not any(step.kernel.__name__.endswith(f"_{ending}") for step in launch.steps):
-            continue  # a plan without this schedule takes another
+@dataclass(frozen=True)
+class _Stage:
+    """What a plan, or one stage of it, goes over.
+
+    Attributes:
+        name: a part of the names of its kernels; empty for a plan without stages.
+        rows: dims; of an elementwise plan those of its first axes.
+        columns: dims.
+    """
+
+    name: str
+    rows: tuple[str, ...]
+    columns: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class _Compiled:
+    """A variant of an op as it is compiled for one target and element size."""
+
+    op: Any
+    key: tuple[Any, ...]
+    runtime: Any
+    target: Any
+    element_size: int
+
+    def entries(self) -> Iterator[Entry]:
+        """Yield its kernels with every config, at every point."""
+        for schedule in SCHEDULES:
+            with contextlib.suppress(self.runtime.NoConfig):  # the compiler took them all out
+                for stage in self._stages(schedule):
+                    made = self._of_stage(schedule, stage)
+                    yield from (entry for entry in made if stage.name in entry.name)
+
+    def _stages(self, schedule: str) -> list[_Stage]:
+        """Return the stages of a plan with this schedule, by the axes that each asks for."""
+        asked: dict[str, list[tuple[str, ...]]] = {}
+        axes = self.runtime.Call.axes
+
+        def recorded(call: Any, dims: tuple[str, ...], *args: Any, **options: Any) -> Any:
+            asked.setdefault(call.leader, []).append(dims)
+            return axes(call, dims, *args, **options)
+
+        small = dict.fromkeys(_dims(self.op), 16) | dict(self.op.static_sizes)
+        with mock.patch.object(self.runtime.Call, "axes", recorded):
+            self._plan(self._given(small)).launch(self.runtime.Choices(schedule=schedule))
+        stages = []
+        for at, (rows, *rest) in enumerate(asked.values(), 1):
+            columns = dict.fromkeys(dim for dims in rest for dim in dims if dim not in rows)
+            stages.append(_Stage(f"_stage_{at}_" if len(asked) > 1 else "", rows, tuple(columns)))
+        return stages
+
+    def _of_stage(self, schedule: str, stage: _Stage) -> Iterator[Entry]:
+        choices = self.runtime.Choices(schedule=schedule)
+        launch = self._plan(self._arguments(schedule, stage, 16)).launch(choices)
+        if not any(
+            step.kernel.__name__.endswith(f"_{SCHEDULES[schedule]}") for step in launch.steps
+        ):
+            return  # a plan without this schedule takes another
         for at, space in enumerate(choices.spaces):
             for config in space:
                 chosen = (*choices.chosen[:at], config, *choices.chosen[at + 1 :])
+                forced = self.runtime.Choices(chosen, schedule=schedule)
                 width = config.values.get("TILE", 4096)
-                calls = [_arguments(op, element_size, key, schedule, width)]
+                calls = [self._arguments(schedule, stage, width)]
                 if KINDS[schedule].whole and width > NARROW_ROW:
-                    calls.append(_arguments(op, element_size, key, schedule, NARROW_ROW))
+                    calls.append(self._arguments(schedule, stage, NARROW_ROW))
                 if schedule == "tiled":
                     calls.append(_crossed(calls[0]))
                 for call in calls:
-                    forced = runtime.Choices(chosen, schedule=schedule)
-                    yield from _of_call(op, runtime, call, target, forced, element_size)
+                    yield from self._of_call(call, forced)
+
+    def _of_call(self, given: planning.Arguments, choices: Any) -> Iterator[Entry]:
+        plan = self._plan(given)
+        call = plan.prepare(choices)
+        meta = torch.device("meta")
+        made = [
+            torch.empty_strided(*layout[:2], dtype=layout.dtype, device=meta)
+            for layout in call.allocations
+        ]
+        tensors = [*given.tensors, *made]
+        dtypes = tuple(t.dtype for t in given.tensors if t is not None)
+        dtypes += tuple(layout.dtype for layout in plan.layouts)
+        for kernel in call.kernels:
+            arguments = (*kernel.tensors(tensors), *kernel.integers, *kernel.scalars(given.params))
+            config = kernel.config.values if kernel.config else {}
+            name = entry_name(kernel.jit.__name__, self.element_size, config)
+            yield Entry(name, kernel, arguments, dtypes)
+
+    def _plan(self, given: planning.Arguments) -> Any:
+        with mock.patch.object(self.runtime, "target_of", return_value=self.target):
+            # All that may be wanted is compiled.
+            wanted = [True] * len(self.op.results)
+            return planning.make_plan(
+                self.op, self.runtime, given, target=self.target, wanted=wanted
+            )
+
+    def _arguments(self, schedule: str, stage: _Stage, width: int) -> planning.Arguments:
+        """Return arguments without memory; rows have ``width`` columns where a block holds them."""
+        few = schedule == "split"
+        width = WIDE_ROW if few or schedule == "loop" else width
+        outer = 16 if width >= 256 and not few else 1  # rows are split along one dim alone
+        return self._given(_sizes(self.op, stage, width, outer, few=few))
+
+    def _given(self, sizes: Mapping[str, int]) -> planning.Arguments:
+        chosen = dict(zip(self.op.specialize, self.key, strict=True))
+        tensors = tuple(
+            None if chosen.get(o.name) is False else _tensor(o, sizes, self.element_size)
+            for o in self.op.inputs
+        )
+        return planning.Arguments(tensors, tuple(_param(p, chosen, sizes) for p in self.op.params))
 
 
 def _crossed(given: planning.Arguments) -> planning.Arguments:
@@ -130,93 +216,10 @@ def _crossed(given: planning.Arguments) -> planning.Arguments:
     return planning.Arguments(tuple(tensors), given.params)
 
 
-def _of_call(
-    op: Any,
-    runtime: Any,
-    given: planning.Arguments,
-    target: Any,
-    choices: Any,
-    element_size: int,
-) -> Iterator[Entry]:
-    plan = _plan(op, runtime, given, target)
-    call = plan.prepare(choices)
-    meta = torch.device("meta")
-    made = [
-        torch.empty_strided(*layout[:2], dtype=layout.dtype, device=meta)
-        for layout in call.allocations
-    ]
-    tensors = [*given.tensors, *made]
-    dtypes = tuple(t.dtype for t in given.tensors if t is not None)
-    dtypes += tuple(layout.dtype for layout in plan.layouts)
-    for kernel in call.kernels:
-        arguments = (*kernel.tensors(tensors), *kernel.integers, *kernel.scalars(given.params))
-        config = kernel.config.values if kernel.config else {}
-        name = entry_name(kernel.jit.__name__, element_size, config)
-        yield Entry(name, kernel, arguments, dtypes)
-
-
-def _plan(op: Any, runtime: Any, given: planning.Arguments, target: Any) -> Any:
-    with mock.patch.object(runtime, "target_of", return_value=target):
-        # All that may be wanted is compiled.
-        return planning.make_plan(
-            op, runtime, given, target=target, wanted=[True] * len(op.results)
-        )
-
-
 # ---- representative calls -----------------------------------------------------------------------
 
 
-def _arguments(
-    op: Any,
-    element_size: int,
-    key: tuple[Any, ...],
-    schedule: str,
-    width: int,
-) -> planning.Arguments:
-    """Return arguments without memory; rows have ``width`` columns where a block holds them."""
-    chosen = dict(zip(op.specialize, key, strict=True))
-    rows, columns = _dims(op)
-    wide = schedule in ("loop", "split")
-    width = WIDE_ROW if wide else width
-    outer = 16 if width >= 256 and schedule != "split" else 1  # rows are split along one dim alone
-    sizes = _sizes(op, rows, columns, width, outer, few=schedule == "split")
-    tensors = tuple(
-        None if chosen.get(operand.name) is False else _tensor(operand, sizes, element_size)
-        for operand in op.inputs
-    )
-    return planning.Arguments(tensors, tuple(_param(p, chosen, sizes) for p in op.params))
-
-
-def _dims(op: Any) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the dims that a plan goes over as rows and as columns, from its own questions.
-
-    It asks for the axes of its rows, then for those of its columns. Of an elementwise plan, these
-    are groups of dims, and those of the first are its rows.
-    """
-    plan = next(iter(op.variants.values())).plan
-    asked: list[tuple[str, ...]] = []
-
-    class Questions:
-        def axes(self, dims: tuple[str, ...], limit: int, **_: bool) -> Any:
-            asked.append(dims)
-            return mock.MagicMock(sizes=(2,) * limit, total=2)
-
-        def needs(self, *_: str) -> bool:
-            return True
-
-        def among(self, *_: str) -> "Questions":
-            return self
-
-    with contextlib.suppress(AttributeError, TypeError):  # it asks for more than axes
-        plan(Questions())
-    rows = asked[0]
-    columns = (dim for dims in asked[1:] for dim in dims)
-    return rows, tuple(dim for dim in dict.fromkeys(columns) if dim not in rows)
-
-
-def _sizes(
-    op: Any, rows: Sequence[str], columns: Sequence[str], width: int, outer: int, *, few: bool
-) -> dict[str, int]:
+def _sizes(op: Any, stage: _Stage, width: int, outer: int, *, few: bool) -> dict[str, int]:
     """Return a size for each dim: multiples of 16 wherever the spec leaves a choice.
 
     Args:
@@ -225,7 +228,7 @@ def _sizes(
         few: whether there are only a few rows.
     """
     sizes = dict(op.static_sizes)
-    dims = {d for o in (*op.inputs, *op.results) for entry in o.dims for d in _names(entry)}
+    rows, columns = stage.rows, stage.columns
     lanes = list(columns) or [rows[-1]]
     for dim in lanes[:-1]:
         sizes.setdefault(dim, outer)
@@ -236,9 +239,14 @@ def _sizes(
         sizes[dim] = 2 if few else 16 if len(free) > 1 else 4096
     if not columns and len(rows) == 1:
         sizes[rows[0]] = 1 << 22
-    for dim in dims - {"One"}:
+    for dim in _dims(op):
         sizes.setdefault(dim, 4096)
     return sizes
+
+
+def _dims(op: Any) -> set[str]:
+    entries = (entry for o in (*op.inputs, *op.results) for entry in o.dims)
+    return {dim for entry in entries for dim in _names(entry)} - {"One"}
 
 
 def _names(entry: Any) -> tuple[str, ...]:
