@@ -8,9 +8,9 @@ import os
 import pytest
 import torch
 
-ON_GPU = torch.cuda.is_available()
-if not ON_GPU:
-    os.environ["TRITON_INTERPRET"] = "1"
+from tilegen.toolchain.interpreter import prepare
+
+ON_GPU = prepare().type == "cuda"
 
 pytest_plugins = ("golden_plugin",)
 

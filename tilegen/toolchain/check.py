@@ -7,9 +7,7 @@ launch is repeated: the same bits must come again.
 
 import json
 import multiprocessing
-import os
 import random
-import sys
 import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -26,6 +24,7 @@ from tilegen.toolchain import compare
 from tilegen.toolchain.backward import through_autograd, with_upstream
 from tilegen.toolchain.baseline import Baseline, agrees, baseline, evaluate, oracle_results
 from tilegen.toolchain.inputs import Draw, Inputs, draw
+from tilegen.toolchain.interpreter import prepare
 from tilegen.toolchain.matrix import Launching, draws
 from tilegen.toolchain.shapes import shape
 from tilegen.toolchain.subject import Subject, backward_of, subjects, variant_name
@@ -84,15 +83,6 @@ class Report:
             "records": [asdict(record) for record in self.records],
         }  # fmt: skip
         return json.dumps(body, indent=1) + "\n"
-
-
-def prepare() -> torch.device:
-    """Choose the device; without a GPU kernels are interpreted, which Triton asks at import."""
-    if torch.cuda.is_available():
-        return torch.device("cuda")
-    if "triton" not in sys.modules:
-        os.environ["TRITON_INTERPRET"] = "1"
-    return torch.device("cpu")
 
 
 def run_check(

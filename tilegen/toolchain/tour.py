@@ -19,9 +19,9 @@ from tilegen.spec.trace import TracedSpec, Variant
 from tilegen.toolchain import planning
 from tilegen.toolchain.baseline import evaluate, oracle_results
 from tilegen.toolchain.cases import CASES
-from tilegen.toolchain.check import prepare
 from tilegen.toolchain.compare import largest_error
 from tilegen.toolchain.inputs import Draw, Inputs, draw
+from tilegen.toolchain.interpreter import prepare
 from tilegen.toolchain.shapes import shape
 from tilegen.toolchain.subject import Subject, subjects
 from tilegen.toolchain.timing import DeviceClock, interleave
