@@ -190,7 +190,7 @@ def _renamed(text: str) -> str:
 ONE_CONFIG = """
 
 for _name in [name for name in globals() if name.endswith("_CONFIGS")]:
-    globals()[_name] = {
-        key: configs[:1] for key, configs in globals()[_name].items() if key[1] in (1, 4)
-    }
+    _table = globals()[_name]
+    _size = 4 if 4 in {size for _, size in _table} else 1
+    globals()[_name] = {key: configs[:1] for key, configs in _table.items() if key[1] == _size}
 """
