@@ -2095,6 +2095,9 @@ def _time(plan: Plan, params: Sequence[Any], configs: Sequence[Config]) -> float
 # --- Autograd: what a registered op keeps for its backward, and how that runs
 
 
+_PLAIN: Final = frozenset((torch.Tensor, torch.nn.Parameter, type(None)))
+
+
 class Gradients(NamedTuple):
     """How an op is differentiated.
 
@@ -2107,6 +2110,17 @@ class Gradients(NamedTuple):
     upstream: Mapping[str, str]
     op: "Op | None" = None
     alike: tuple[str, ...] = ()
+
+
+def is_plain(inputs: Tensors) -> bool:
+    """Return whether nothing but autograd can want to see a call with these inputs."""
+    return (
+        not torch.compiler.is_compiling()
+        and _PLAIN.issuperset(map(type, inputs))
+        and not torch._C._len_torch_dispatch_stack()
+        and not torch._C._are_functorch_transforms_active()
+        and forward_ad._current_level < 0
+    )
 
 
 def is_dual(tensor: torch.Tensor | None) -> bool:
@@ -2142,6 +2156,21 @@ def differentiation(op: "Op") -> tuple[Callable[..., Any], Callable[..., None]]:
     if op.gradients is None:
         return _constant(op), _mark_all
     return _backward(op, op.gradients), _setup(op, op.gradients)
+
+
+def recorder(op: "Op") -> Callable[..., Any]:
+    """Return the registered op, forward and backward, without the dispatcher, for plain tensors."""
+    backward, setup = differentiation(op)
+
+    def forward(ctx: Any, *arguments: Any) -> Any:
+        inputs, params, wanted = split(op, arguments)
+        results = op.launch(inputs, params, None, "auto", False, wanted)
+        setup(ctx, arguments, results)
+        return results
+
+    members = {"forward": staticmethod(forward), "backward": staticmethod(backward)}
+    node = cast(Any, type(op.name, (torch.autograd.Function,), members))
+    return cast(Callable[..., Any], node.apply)
 
 
 def _kept(gradients: Gradients) -> list[str]:
@@ -2214,9 +2243,18 @@ def _results(
     wanted = [output.name in sources for output in op.outputs]
     if not any(wanted):
         return {}
-    made = op.overload(*(known.get(o.name) for o in op.inputs), *params, wanted)
+    inputs = [known.get(o.name) for o in op.inputs]
+    if is_plain(inputs) and not torch.is_grad_enabled() and not any(map(_in_batch, inputs)):
+        made = op.launch(inputs, params, None, "auto", False, tuple(wanted))
+    else:
+        made = op.overload(*inputs, *params, wanted)
     made = (made,) if isinstance(made, torch.Tensor) else made
     return dict(zip((o.name for o in op.outputs), made, strict=True))
+
+
+def _in_batch(tensor: torch.Tensor | None) -> bool:
+    """Return whether a gradient is one of a batch, as ``is_grads_batched`` asks for."""
+    return tensor is not None and torch._C._functorch.is_legacy_batchedtensor(tensor)
 
 
 def _blank(some: torch.Tensor, shape: torch.Size, dtype: torch.dtype) -> torch.Tensor:
@@ -2446,7 +2484,6 @@ def _batched(op: "Op") -> Callable[..., Any]:
 
 
 _IS_HIP: Final = torch.version.hip is not None
-_PLAIN: Final = frozenset((torch.Tensor, torch.nn.Parameter, type(None)))
 
 
 class Op:
@@ -2518,6 +2555,7 @@ class Op:
             arguments[param.name] = at, param.kind in ("bool", "literal")
         self._choosing = tuple(arguments[name] for name in self.specialize)
         self.overload = register(self, f"{name}_{spec_hash}")
+        self._record = recorder(self)
 
     def _positions(self, test: Callable[[Param], bool]) -> tuple[int, ...]:
         return tuple(at for at, param in enumerate(self.params) if test(param))
@@ -2536,28 +2574,25 @@ class Op:
     ) -> Any:
         """Run the op: the one output, or a tuple of several.
 
-        Plain tensors go straight to the launcher. Where gradients are recorded, under
-        torch.compile, transforms and modes and for tensor subclasses, the call becomes the
-        registered PyTorch op.
+        Plain tensors go straight to the launcher, with a node of autograd around it where gradients
+        are recorded. Under torch.compile, transforms and modes and for tensor subclasses, the call
+        becomes the registered PyTorch op.
 
         Raises:
             TypeError: rank, dtype, device, or something that is no tensor.
             ValueError: sizes, ``out``, ``backend``, or a param out of its choices.
             NotImplementedError: forward-mode differentiation.
         """
-        if (
-            torch.compiler.is_compiling()
-            or not _PLAIN.issuperset(map(type, inputs))
-            or torch._C._len_torch_dispatch_stack()
-            or torch._C._are_functorch_transforms_active()
-            or forward_ad._current_level >= 0
-        ):
+        if not is_plain(inputs):
             return self._dispatch(inputs, params, out, backend)
         if not self._recording(inputs):
             return self.launch(inputs, params, out, backend, autotune)
-        if out is not None or backend != "auto" or type(None) in map(type, inputs):
+        if out is not None or backend != "auto":
             return self._dispatch(inputs, params, out, backend)
-        return self._public(self._registered(inputs, params, True))
+        made = (
+            self._record(*inputs, *params, True) if self.saved else self._record(*inputs, *params)
+        )
+        return self._public((made,) if isinstance(made, torch.Tensor) else made)
 
     def launch(
         self,

@@ -4,10 +4,9 @@
 written, and a mistake in one spec leaves the folder as it was.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any
 
 from tilegen import errors
 from tilegen.families import check_family, programs
@@ -20,17 +19,14 @@ from tilegen.ir.passes import simplify
 from tilegen.ir.saving import Saving, saving
 from tilegen.ir.verify import verify
 from tilegen.paths import template_folder
-from tilegen.render.context import RenderedPart, RenderedVariant, variant_suffix
 from tilegen.render.eager import reference
 from tilegen.render.module import render_module
+from tilegen.render.parts import RenderedPart, RenderedVariant, variant_suffix
 from tilegen.render.reserved import check_names
-from tilegen.spec.load import LoadedSpec, load_folder
+from tilegen.spec.load import LoadedSpec, load_files, load_folder, spec_files
 from tilegen.spec.source import statements
 from tilegen.spec.trace import TracedSpec, Variant, trace
 from tilegen.targets import Target
-
-Watch = Callable[[Sequence[LoadedSpec]], Iterator[LoadedSpec]]
-"""Wraps the iteration over the specs of a build, for one who shows its progress."""
 
 
 @dataclass(frozen=True)
@@ -49,22 +45,30 @@ class BuiltOp:
         return tuple(program for part in parts for program in part.programs)
 
 
-def build_ops(specs: Path, targets: Sequence[Target], watch: Watch = iter) -> tuple[BuiltOp, ...]:
+def build_ops(specs: Path, targets: Sequence[Target]) -> tuple[BuiltOp, ...]:
     """Build all specs of a folder (or one file), in memory and not yet formatted.
 
     Raises:
         BuildFailed: at least one mistake; all mistakes of all specs are in it.
     """
-    loaded, mistakes = load_folder(specs)
+    return build_files(spec_files(specs), targets)
+
+
+def build_files(files: Iterable[Path], targets: Sequence[Target]) -> tuple[BuiltOp, ...]:
+    """Build the specs of some files of a folder.
+
+    Raises:
+        BuildFailed: at least one mistake; all mistakes of all specs are in it.
+    """
+    loaded, mistakes = load_files(files)
     built: list[BuiltOp] = []
-    for item in watch(loaded):
+    for item in loaded:
         try:
             built.append(build_op(item, targets))
         except errors.SpecError as mistake:
             mistakes.append(mistake)
         except RecursionError:
             mistakes.append(_too_deep(item))
-    mistakes += _twice(loaded)
     if mistakes:
         raise errors.BuildFailed(mistakes)
     return tuple(built)
@@ -158,21 +162,3 @@ def _too_deep(item: LoadedSpec) -> errors.SpecError:
     return errors.Unschedulable(
         "a chain of operations is too long", item.source.span, "unroll the loop fewer times"
     )
-
-
-def _twice(loaded: Iterable[LoadedSpec]) -> list[errors.SpecError]:
-    """Specs of one name in one folder would overwrite each other."""
-    seen: dict[str, Any] = {}
-    found: list[errors.SpecError] = []
-    for item in loaded:
-        if item.spec.name in seen:
-            found.append(
-                errors.BadResult(
-                    f"two specs are named {item.spec.name!r}: the other is in "
-                    f"{seen[item.spec.name]}",
-                    item.source.span,
-                    "rename one of them",
-                )
-            )
-        seen[item.spec.name] = item.shown
-    return found

@@ -7,7 +7,7 @@ stderr and exit status 1, never in a traceback.
 import gc
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -22,7 +22,6 @@ from tilegen.render.writer import State
 if TYPE_CHECKING:
     from rich.progress import Progress
 
-    from tilegen.spec.load import LoadedSpec
 
 #: Seconds after which a build shows how far it is.
 PATIENCE = 1.0
@@ -97,18 +96,18 @@ def _print_states(report: folder.Report, out: Path) -> None:
     raise typer.Exit(1)
 
 
-def _watch(specs: "Sequence[LoadedSpec]") -> "Iterator[LoadedSpec]":
-    """The specs one by one, with a progress bar once they take longer than a second."""
+def _watch(counts: Iterable[int], total: int) -> Iterator[int]:
+    """How many spec files are done, with a progress bar once they take longer than a second."""
     start = time.perf_counter()
     with ExitStack() as stack:
         bar = None
-        for done, item in enumerate(specs):
+        for done in counts:
             if bar is None and time.perf_counter() - start > PATIENCE:
                 bar = stack.enter_context(_progress())
-                task = bar.add_task("building", total=len(specs))
+                task = bar.add_task("building", total=total)
             if bar is not None:
-                bar.update(task, completed=done, description=item.spec.name)
-            yield item
+                bar.update(task, completed=done)
+            yield done
 
 
 def _progress() -> "Progress":

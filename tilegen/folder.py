@@ -10,7 +10,6 @@ A build owns what its manifest records, and no more:
 The pipeline is imported only when there is something to build.
 """
 
-import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path, PurePosixPath
@@ -25,7 +24,7 @@ from tilegen.spec.load import shown, spec_files
 from tilegen.targets import Target
 
 if TYPE_CHECKING:
-    from tilegen.build import Watch
+    from tilegen.modules import Watch
 
 PACKAGE = "__init__.py"
 PACKAGE_TEXT = '"""Kernels built by tilegen."""\n'
@@ -54,13 +53,18 @@ class Report:
 
 
 def build_folder(
-    specs: Path, out: Path, targets: Sequence[Target], *, force: bool = False, watch: "Watch" = iter
+    specs: Path,
+    out: Path,
+    targets: Sequence[Target],
+    *,
+    force: bool = False,
+    watch: "Watch | None" = None,
 ) -> Report:
     """Build a folder of specs, or one file, into the folder `out`.
 
     Args:
         force: overwrite what was edited by hand or is not tilegen's.
-        watch: wraps the iteration over the specs, to show progress.
+        watch: wraps the counts of spec files that are done, to show progress.
 
     Raises:
         BuildFailed: there are mistakes in specs. Nothing was written.
@@ -73,18 +77,17 @@ def build_folder(
     inputs = "" if specs.is_file() else stamp.input_hash(specs, out, _names(targets))
     if inputs and stamp.is_fresh(out, inputs):
         return Report(len(writer.read_manifest(out)["ops"]))
-    loaded_before = set(sys.modules)
     rendered = _render(specs, out, targets, watch)
     touched = writer.write(out, rendered.files, rendered.states, force=force)
     if inputs:
-        stamp.set_stamp(out, inputs, stamp.helper_files(set(sys.modules) - loaded_before))
+        stamp.set_stamp(out, inputs, rendered.helpers)
     elif touched:
         stamp.drop_stamp(out)
     return rendered.report(touched)
 
 
 def check_folder(
-    specs: Path, out: Path, targets: Sequence[Target], *, watch: "Watch" = iter
+    specs: Path, out: Path, targets: Sequence[Target], *, watch: "Watch | None" = None
 ) -> Report:
     """Compare `out` with what a build would write there, and write nothing.
 
@@ -116,37 +119,36 @@ def _names(targets: Iterable[Target]) -> list[str]:
 
 @dataclass(frozen=True)
 class _Rendered:
-    """The files of a build, the manifest last, and how those on disk differ."""
+    """The files of a build, the manifest last, how those on disk differ, and what specs import."""
 
     ops: int
     files: dict[str, str]
     states: tuple[FileState, ...]
     notes: tuple[str, ...]
+    helpers: tuple[Path, ...]
 
     def report(self, touched: Iterable[str] = ()) -> Report:
         return Report(self.ops, self.states, tuple(touched), self.notes)
 
 
-def _render(specs: Path, out: Path, targets: Sequence[Target], watch: "Watch") -> _Rendered:
+def _render(specs: Path, out: Path, targets: Sequence[Target], watch: "Watch | None") -> _Rendered:
     """Everything that a build would write, in memory."""
-    from tilegen.build import build_ops
-    from tilegen.manifest import entry, manifest_text, module_file
-    from tilegen.prove import prove
+    from tilegen.manifest import manifest_text
+    from tilegen.modules import make_modules
     from tilegen.render.module import template_hash
     from tilegen.render.runtime import RUNTIME, render_runtime
 
     old = writer.read_manifest(out)
-    built = build_ops(specs, targets, watch)
     templates = template_folder()
-    texts = {module_file(op.traced.name): op.text for op in built}
-    texts[RUNTIME] = render_runtime([asdict(target) for target in targets], templates)
-    files = writer.format_python(texts)
-    proofs = prove(built, files, out, targets)
+    runtime = render_runtime([asdict(target) for target in targets], templates)
+    files = writer.format_python({RUNTIME: runtime})
+    made = make_modules(spec_files(specs), out, targets, files[RUNTIME], watch)
+    files |= {module.file: module.text for module in made.all}
     old_files: dict[str, str] = old.get("files", {})
     if PACKAGE in old_files or _may_write_package(out / PACKAGE):
         files[PACKAGE] = PACKAGE_TEXT
 
-    entries = {op.traced.name: entry(op, targets, proofs[op.traced.name]) for op in built}
+    entries = {module.name: module.entry for module in made.all}
     kept = {
         name: item
         for name, item in old.get("ops", {}).items()
@@ -162,7 +164,7 @@ def _render(specs: Path, out: Path, targets: Sequence[Target], watch: "Watch") -
     )
     states.append(_manifest_state(out, files[MANIFEST]))
     notes = _notes(out, old, kept, targets, template_hash(templates))
-    return _Rendered(len(kept | entries), files, tuple(states), notes)
+    return _Rendered(len(kept | entries), files, tuple(states), notes, made.helpers)
 
 
 def _may_write_package(path: Path) -> bool:

@@ -10,8 +10,8 @@ from typing import Any
 from tilegen.build import BuiltOp
 from tilegen.families.program import Program
 from tilegen.ir import types
-from tilegen.render.context import RenderedVariant
 from tilegen.render.module import short_hash
+from tilegen.render.parts import RenderedVariant
 from tilegen.schedule.proof import Proofs
 from tilegen.schedule.record import manifest_entry
 from tilegen.targets import Target

@@ -21,13 +21,18 @@ from tilegen.targets import Target, architectures
 
 
 def prove(
-    built: Iterable[BuiltOp], files: dict[str, str], out: Path, targets: Sequence[Target]
+    built: Iterable[BuiltOp],
+    files: dict[str, str],
+    runtime: str,
+    out: Path,
+    targets: Sequence[Target],
 ) -> dict[str, Proofs]:
     """Bring the tables of modules up to the records in a folder.
 
     Args:
         built: ops.
-        files: their formatted modules and the runtime, by name; modules with records change.
+        files: their formatted modules, by name; those with records change.
+        runtime: the formatted runtime beside them.
         out: the folder.
         targets: that they were built for.
 
@@ -38,7 +43,7 @@ def prove(
     found, tables = {}, {}
     for op in built:
         name = module_file(op.traced.name)
-        found[op.traced.name] = own = _proofs(op, files[name], files[RUNTIME], stored)
+        found[op.traced.name] = own = _proofs(op, files[name], runtime, stored)
         if any(entries for versions in own.stored.values() for entries in versions.values()):
             tables[name] = render_tables(spaces(op.programs, targets, own))
     for name, text in format_python(tables).items() if tables else ():

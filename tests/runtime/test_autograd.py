@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 import torch
 import torch.nn.functional as F
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from generated import _runtime
 from generated.add_rmsnorm import add_rmsnorm
@@ -47,6 +48,35 @@ def test_only_what_needs_a_gradient_gets_one_and_is_computed(needs: tuple[bool, 
     assert [kernel.split("_")[-1] for kernel in last.kernels] == ["sums", "join"][: 1 + needs[1]]
     call = next(c for c in _runtime.LAUNCHES.calls.values() if c.record is last)
     assert call.kernels[0].constants["NEEDS_GRAD_X"] == needs[0]
+
+
+def test_a_plain_call_is_a_node_of_its_own_and_others_the_registered_op() -> None:
+    x, weight = leaf(4, 8), leaf(8)
+    plain = rmsnorm(x, weight)
+    with Seen() as seen:
+        registered = rmsnorm(x, weight)
+    assert plain.grad_fn.name() == "rmsnormBackward"
+    assert registered.grad_fn.name().startswith("Generated")
+    assert [name.startswith("tilegen.rmsnorm_") for name in seen.names] == [True]
+    upstream = randn(4, 8)
+    for one, other in zip(
+        torch.autograd.grad(plain, (x, weight), upstream),
+        torch.autograd.grad(registered, (x, weight), upstream),
+        strict=True,
+    ):
+        assert torch.equal(one, other)
+
+
+class Seen(TorchDispatchMode):
+    """What PyTorch dispatches."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.names: list[str] = []
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        self.names.append(str(func))
+        return func(*args, **(kwargs or {}))
 
 
 def test_without_recording_nothing_is_recorded() -> None:

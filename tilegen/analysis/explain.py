@@ -13,7 +13,7 @@ from tilegen.build import BuiltOp
 from tilegen.families.program import Program, Schedule
 from tilegen.ir import types
 from tilegen.ir.graph import Graph
-from tilegen.render.context import RenderedPart, RenderedVariant
+from tilegen.render.parts import RenderedPart, RenderedVariant
 from tilegen.schedule.budgets import registers
 from tilegen.schedule.config import next_power_of_2
 from tilegen.schedule.demand import Demand, demands, work_of

@@ -9,8 +9,9 @@ from typing import Any, Final
 
 from tilegen.analysis.facts import facts
 from tilegen.paths import template_folder
-from tilegen.render.context import RenderedVariant, module_context
+from tilegen.render.context import module_context
 from tilegen.render.environment import environment
+from tilegen.render.parts import RenderedVariant
 from tilegen.render.runtime import public_names
 from tilegen.schedule.space import spaces
 from tilegen.spec.load import LoadedSpec
