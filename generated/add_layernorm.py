@@ -363,6 +363,14 @@ BACKWARD_LOOP_CONFIGS = by_class(
 )
 
 _BACKWARD_SUMS_1 = (
+    Config(TILE=4096, PROGRAMS=2, num_warps=8, num_stages=3),  # at most 33824 B shared, unproven
+    Config(TILE=4096, PROGRAMS=2, num_warps=16, num_stages=3),  # at most 33856 B shared, unproven
+    Config(TILE=8192, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 66592 B shared, unproven
+    Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 66624 B shared, unproven
+    Config(TILE=8192, PROGRAMS=1, num_warps=32, num_stages=3),  # at most 66688 B shared, unproven
+    Config(TILE=16384, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 132128 B shared, unproven
+)
+_BACKWARD_SUMS_2 = (
     Config(TILE=4096, PROGRAMS=2, num_warps=4, num_stages=3),  # at most 66576 B shared, unproven
     Config(TILE=4096, PROGRAMS=2, num_warps=8, num_stages=3),  # at most 66592 B shared, unproven
     Config(TILE=4096, PROGRAMS=2, num_warps=16, num_stages=3),  # at most 66624 B shared, unproven
@@ -370,7 +378,7 @@ _BACKWARD_SUMS_1 = (
     Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 132160 B shared, unproven
     Config(TILE=8192, PROGRAMS=1, num_warps=32, num_stages=3),  # at most 132224 B shared, unproven
 )
-_BACKWARD_SUMS_2 = (
+_BACKWARD_SUMS_3 = (
     Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=3),  # at most 66576 B shared, unproven
     Config(TILE=4096, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 132128 B shared, unproven
     Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 132160 B shared, unproven
@@ -378,7 +386,7 @@ _BACKWARD_SUMS_2 = (
     Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 8256 B shared, unproven
     Config(TILE=8192, PROGRAMS=1, num_warps=32, num_stages=1),  # at most 16512 B shared, unproven
 )
-_BACKWARD_SUMS_3 = (
+_BACKWARD_SUMS_4 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 132128 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 132160 B shared, unproven
     Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=1),  # at most 2080 B shared, unproven
@@ -386,8 +394,7 @@ _BACKWARD_SUMS_3 = (
     Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 8320 B shared, unproven
     Config(TILE=4096, PROGRAMS=1, num_warps=32, num_stages=1),  # at most 16640 B shared, unproven
 )
-_BACKWARD_SUMS_4 = (
-    Config(TILE=4096, PROGRAMS=2, num_warps=4, num_stages=3, registers=254),  # 32784 B shared
+_BACKWARD_SUMS_5 = (
     Config(TILE=4096, PROGRAMS=2, num_warps=8, num_stages=3, registers=127),  # 32800 B shared
     Config(
         TILE=4096, PROGRAMS=2, num_warps=16, num_stages=3, registers=64
@@ -395,8 +402,9 @@ _BACKWARD_SUMS_4 = (
     Config(TILE=8192, PROGRAMS=1, num_warps=8, num_stages=3, registers=248),  # 65568 B shared
     Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=3, registers=128),  # 65600 B shared
     Config(TILE=8192, PROGRAMS=1, num_warps=32, num_stages=3, registers=64),  # 65664 B shared
+    Config(TILE=16384, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 132128 B shared, unproven
 )
-_BACKWARD_SUMS_5 = (
+_BACKWARD_SUMS_6 = (
     Config(TILE=4096, PROGRAMS=2, num_warps=4, num_stages=3, registers=255),  # 65552 B shared
     Config(TILE=4096, PROGRAMS=2, num_warps=8, num_stages=3, registers=106),  # 65568 B shared
     Config(
@@ -406,7 +414,7 @@ _BACKWARD_SUMS_5 = (
     Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=3, registers=128),  # 131136 B shared
     Config(TILE=8192, PROGRAMS=1, num_warps=32, num_stages=3, registers=64),  # 131200 B shared
 )
-_BACKWARD_SUMS_6 = (
+_BACKWARD_SUMS_7 = (
     Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=3, registers=128),  # 65576 B shared
     Config(TILE=4096, PROGRAMS=1, num_warps=8, num_stages=3, registers=128),  # 131128 B shared
     Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=3, registers=64),  # 131160 B shared
@@ -414,7 +422,7 @@ _BACKWARD_SUMS_6 = (
     Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=1, registers=114),  # 8192 B shared
     Config(TILE=8192, PROGRAMS=1, num_warps=32, num_stages=1, registers=64),  # 16384 B shared
 )
-_BACKWARD_SUMS_7 = (
+_BACKWARD_SUMS_8 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=3, registers=192),  # 131168 B shared
     Config(
         TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3, registers=255, spills=True
@@ -432,7 +440,7 @@ _BACKWARD_SUMS_7 = (
         TILE=4096, PROGRAMS=1, num_warps=32, num_stages=1, registers=64, spills=True
     ),  # 16384 B shared, 144 B spilled
 )
-_BACKWARD_SUMS_8 = (
+_BACKWARD_SUMS_9 = (
     Config(TILE=4096, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 66576 B shared, unproven
     Config(TILE=4096, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 66592 B shared, unproven
     Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 66624 B shared, unproven
@@ -440,7 +448,7 @@ _BACKWARD_SUMS_8 = (
     Config(TILE=8192, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 8224 B shared, unproven
     Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 16448 B shared, unproven
 )
-_BACKWARD_SUMS_9 = (
+_BACKWARD_SUMS_10 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 66576 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 66592 B shared, unproven
     Config(TILE=4096, PROGRAMS=2, num_warps=8, num_stages=1),  # at most 4128 B shared, unproven
@@ -448,7 +456,7 @@ _BACKWARD_SUMS_9 = (
     Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 8256 B shared, unproven
     Config(TILE=8192, PROGRAMS=1, num_warps=32, num_stages=1),  # at most 16512 B shared, unproven
 )
-_BACKWARD_SUMS_10 = (
+_BACKWARD_SUMS_11 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 2080 B shared, unproven
     Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=1),  # at most 2080 B shared, unproven
     Config(TILE=2048, PROGRAMS=2, num_warps=8, num_stages=1),  # at most 4160 B shared, unproven
@@ -456,7 +464,7 @@ _BACKWARD_SUMS_10 = (
     Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 8320 B shared, unproven
     Config(TILE=4096, PROGRAMS=1, num_warps=32, num_stages=1),  # at most 16640 B shared, unproven
 )
-_BACKWARD_SUMS_11 = (
+_BACKWARD_SUMS_12 = (
     Config(TILE=4096, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 33808 B shared, unproven
     Config(TILE=4096, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 33824 B shared, unproven
     Config(TILE=8192, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 16400 B shared, unproven
@@ -464,7 +472,7 @@ _BACKWARD_SUMS_11 = (
     Config(TILE=8192, PROGRAMS=2, num_warps=4, num_stages=1),  # at most 16400 B shared, unproven
     Config(TILE=16384, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 32800 B shared, unproven
 )
-_BACKWARD_SUMS_12 = (
+_BACKWARD_SUMS_13 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 66576 B shared, unproven
     Config(TILE=8192, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 8208 B shared, unproven
     Config(TILE=8192, PROGRAMS=2, num_warps=4, num_stages=1),  # at most 8208 B shared, unproven
@@ -472,7 +480,7 @@ _BACKWARD_SUMS_12 = (
     Config(TILE=16384, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 16416 B shared, unproven
     Config(TILE=16384, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 32832 B shared, unproven
 )
-_BACKWARD_SUMS_13 = (
+_BACKWARD_SUMS_14 = (
     Config(TILE=8192, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 8224 B shared, unproven
     Config(TILE=8192, PROGRAMS=2, num_warps=4, num_stages=1),  # at most 4112 B shared, unproven
     Config(TILE=8192, PROGRAMS=2, num_warps=8, num_stages=1),  # at most 8224 B shared, unproven
@@ -480,7 +488,7 @@ _BACKWARD_SUMS_13 = (
     Config(TILE=16384, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 8224 B shared, unproven
     Config(TILE=16384, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 16448 B shared, unproven
 )
-_BACKWARD_SUMS_14 = (
+_BACKWARD_SUMS_15 = (
     Config(TILE=4096, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 8256 B shared, unproven
     Config(TILE=4096, PROGRAMS=2, num_warps=4, num_stages=1),  # at most 4128 B shared, unproven
     Config(TILE=4096, PROGRAMS=2, num_warps=8, num_stages=1),  # at most 8256 B shared, unproven
@@ -488,7 +496,7 @@ _BACKWARD_SUMS_14 = (
     Config(TILE=8192, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 8256 B shared, unproven
     Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 16512 B shared, unproven
 )
-_BACKWARD_SUMS_15 = (
+_BACKWARD_SUMS_16 = (
     Config(TILE=8192, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 66576 B shared, unproven
     Config(TILE=8192, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 66592 B shared, unproven
     Config(TILE=8192, PROGRAMS=2, num_warps=4, num_stages=3),  # at most 66576 B shared, unproven
@@ -496,7 +504,7 @@ _BACKWARD_SUMS_15 = (
     Config(TILE=16384, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 132128 B shared, unproven
     Config(TILE=16384, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 132160 B shared, unproven
 )
-_BACKWARD_SUMS_16 = (
+_BACKWARD_SUMS_17 = (
     Config(TILE=8192, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 132112 B shared, unproven
     Config(TILE=8192, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 132128 B shared, unproven
     Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 132160 B shared, unproven
@@ -504,7 +512,7 @@ _BACKWARD_SUMS_16 = (
     Config(TILE=16384, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 16416 B shared, unproven
     Config(TILE=16384, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 32832 B shared, unproven
 )
-_BACKWARD_SUMS_17 = (
+_BACKWARD_SUMS_18 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 132128 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 132160 B shared, unproven
     Config(TILE=4096, PROGRAMS=2, num_warps=8, num_stages=1),  # at most 8256 B shared, unproven
@@ -514,25 +522,26 @@ _BACKWARD_SUMS_17 = (
 )
 #: Whole rows in registers, TILE elements at a time, in PROGRAMS programs an SM; by architecture class and element size in bytes.
 BACKWARD_SUMS_CONFIGS = by_class(
-    (("sm_80", "sm_100", "sm_89", "sm_86", "sm_120"), (1,), _BACKWARD_SUMS_1),
-    (("sm_80", "sm_100"), (2,), _BACKWARD_SUMS_1),
-    (("sm_80", "sm_100"), (4,), _BACKWARD_SUMS_2),
-    (("sm_80", "sm_100"), (8,), _BACKWARD_SUMS_3),
-    (("sm_90",), (1,), _BACKWARD_SUMS_4),
-    (("sm_90",), (2,), _BACKWARD_SUMS_5),
-    (("sm_90",), (4,), _BACKWARD_SUMS_6),
-    (("sm_90",), (8,), _BACKWARD_SUMS_7),
-    (("sm_89", "sm_86", "sm_120"), (2,), _BACKWARD_SUMS_8),
-    (("sm_89", "sm_86", "sm_120"), (4,), _BACKWARD_SUMS_9),
-    (("sm_89", "sm_86", "sm_120"), (8,), _BACKWARD_SUMS_10),
-    (("gfx90a", "gfx942"), (1,), _BACKWARD_SUMS_11),
-    (("gfx90a", "gfx942"), (2,), _BACKWARD_SUMS_12),
-    (("gfx950",), (4,), _BACKWARD_SUMS_12),
-    (("gfx90a", "gfx942"), (4,), _BACKWARD_SUMS_13),
-    (("gfx90a", "gfx942"), (8,), _BACKWARD_SUMS_14),
-    (("gfx950",), (1,), _BACKWARD_SUMS_15),
-    (("gfx950",), (2,), _BACKWARD_SUMS_16),
-    (("gfx950",), (8,), _BACKWARD_SUMS_17),
+    (("sm_80", "sm_100"), (1,), _BACKWARD_SUMS_1),
+    (("sm_89", "sm_86", "sm_120"), (1,), _BACKWARD_SUMS_2),
+    (("sm_80", "sm_100"), (2,), _BACKWARD_SUMS_2),
+    (("sm_80", "sm_100"), (4,), _BACKWARD_SUMS_3),
+    (("sm_80", "sm_100"), (8,), _BACKWARD_SUMS_4),
+    (("sm_90",), (1,), _BACKWARD_SUMS_5),
+    (("sm_90",), (2,), _BACKWARD_SUMS_6),
+    (("sm_90",), (4,), _BACKWARD_SUMS_7),
+    (("sm_90",), (8,), _BACKWARD_SUMS_8),
+    (("sm_89", "sm_86", "sm_120"), (2,), _BACKWARD_SUMS_9),
+    (("sm_89", "sm_86", "sm_120"), (4,), _BACKWARD_SUMS_10),
+    (("sm_89", "sm_86", "sm_120"), (8,), _BACKWARD_SUMS_11),
+    (("gfx90a", "gfx942"), (1,), _BACKWARD_SUMS_12),
+    (("gfx90a", "gfx942"), (2,), _BACKWARD_SUMS_13),
+    (("gfx950",), (4,), _BACKWARD_SUMS_13),
+    (("gfx90a", "gfx942"), (4,), _BACKWARD_SUMS_14),
+    (("gfx90a", "gfx942"), (8,), _BACKWARD_SUMS_15),
+    (("gfx950",), (1,), _BACKWARD_SUMS_16),
+    (("gfx950",), (2,), _BACKWARD_SUMS_17),
+    (("gfx950",), (8,), _BACKWARD_SUMS_18),
 )
 
 _BACKWARD_COLUMNS_1 = (

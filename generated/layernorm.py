@@ -360,6 +360,14 @@ BACKWARD_LOOP_CONFIGS = by_class(
 )
 
 _BACKWARD_SUMS_1 = (
+    Config(TILE=4096, PROGRAMS=2, num_warps=4, num_stages=3),  # at most 50192 B shared, unproven
+    Config(TILE=4096, PROGRAMS=2, num_warps=8, num_stages=3),  # at most 50208 B shared, unproven
+    Config(TILE=8192, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 99360 B shared, unproven
+    Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 99392 B shared, unproven
+    Config(TILE=8192, PROGRAMS=1, num_warps=32, num_stages=3),  # at most 99456 B shared, unproven
+    Config(TILE=16384, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 197664 B shared, unproven
+)
+_BACKWARD_SUMS_2 = (
     Config(TILE=4096, PROGRAMS=2, num_warps=4, num_stages=3),  # at most 99344 B shared, unproven
     Config(TILE=4096, PROGRAMS=2, num_warps=8, num_stages=3),  # at most 99360 B shared, unproven
     Config(TILE=4096, PROGRAMS=2, num_warps=16, num_stages=3),  # at most 99392 B shared, unproven
@@ -367,7 +375,7 @@ _BACKWARD_SUMS_1 = (
     Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 197696 B shared, unproven
     Config(TILE=8192, PROGRAMS=1, num_warps=32, num_stages=3),  # at most 197760 B shared, unproven
 )
-_BACKWARD_SUMS_2 = (
+_BACKWARD_SUMS_3 = (
     Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=3),  # at most 50192 B shared, unproven
     Config(TILE=4096, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 99344 B shared, unproven
     Config(TILE=4096, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 99360 B shared, unproven
@@ -375,7 +383,7 @@ _BACKWARD_SUMS_2 = (
     Config(TILE=8192, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 4128 B shared, unproven
     Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 8256 B shared, unproven
 )
-_BACKWARD_SUMS_3 = (
+_BACKWARD_SUMS_4 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 99360 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 99392 B shared, unproven
     Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=1),  # at most 2080 B shared, unproven
@@ -383,29 +391,25 @@ _BACKWARD_SUMS_3 = (
     Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 8320 B shared, unproven
     Config(TILE=4096, PROGRAMS=1, num_warps=32, num_stages=1),  # at most 16640 B shared, unproven
 )
-_BACKWARD_SUMS_4 = (
+_BACKWARD_SUMS_5 = (
     Config(TILE=4096, PROGRAMS=2, num_warps=8, num_stages=3, registers=122),  # 24608 B shared
-    Config(
-        TILE=4096, PROGRAMS=2, num_warps=16, num_stages=3, registers=64
-    ),  # 24640 B shared, 98 registers in split rows
     Config(TILE=8192, PROGRAMS=1, num_warps=8, num_stages=3, registers=178),  # 49184 B shared
     Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=3, registers=122),  # 49216 B shared
     Config(TILE=8192, PROGRAMS=1, num_warps=32, num_stages=3, registers=64),  # 49280 B shared
+    Config(TILE=16384, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 99360 B shared, unproven
     Config(
         TILE=4096, PROGRAMS=2, num_warps=4, num_stages=3, registers=255, spills=True
     ),  # 24592 B shared, 28 B spilled
 )
-_BACKWARD_SUMS_5 = (
+_BACKWARD_SUMS_6 = (
     Config(TILE=4096, PROGRAMS=2, num_warps=4, num_stages=3, registers=254),  # 49168 B shared
     Config(TILE=4096, PROGRAMS=2, num_warps=8, num_stages=3, registers=121),  # 49184 B shared
-    Config(
-        TILE=4096, PROGRAMS=2, num_warps=16, num_stages=3, registers=60
-    ),  # 49216 B shared, 98 registers in split rows
     Config(TILE=8192, PROGRAMS=1, num_warps=8, num_stages=3, registers=210),  # 98336 B shared
     Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=3, registers=104),  # 98368 B shared
     Config(TILE=8192, PROGRAMS=1, num_warps=32, num_stages=3, registers=60),  # 98432 B shared
+    Config(TILE=16384, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 197664 B shared, unproven
 )
-_BACKWARD_SUMS_6 = (
+_BACKWARD_SUMS_7 = (
     Config(TILE=4096, PROGRAMS=2, num_warps=4, num_stages=3, registers=168),  # 98344 B shared
     Config(TILE=4096, PROGRAMS=2, num_warps=8, num_stages=3, registers=117),  # 98360 B shared
     Config(
@@ -415,7 +419,7 @@ _BACKWARD_SUMS_6 = (
     Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=3, registers=110),  # 196696 B shared
     Config(TILE=8192, PROGRAMS=1, num_warps=32, num_stages=3, registers=64),  # 196760 B shared
 )
-_BACKWARD_SUMS_7 = (
+_BACKWARD_SUMS_8 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3, registers=255),  # 98368 B shared
     Config(
         TILE=2048, PROGRAMS=1, num_warps=8, num_stages=3, registers=164
@@ -431,7 +435,7 @@ _BACKWARD_SUMS_7 = (
         TILE=4096, PROGRAMS=1, num_warps=32, num_stages=3, registers=64, spills=True
     ),  # 196896 B shared, 88 B spilled
 )
-_BACKWARD_SUMS_8 = (
+_BACKWARD_SUMS_9 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 99360 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 99392 B shared, unproven
     Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=3),  # at most 99360 B shared, unproven
@@ -439,7 +443,7 @@ _BACKWARD_SUMS_8 = (
     Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 197760 B shared, unproven
     Config(TILE=4096, PROGRAMS=1, num_warps=32, num_stages=3),  # at most 197888 B shared, unproven
 )
-_BACKWARD_SUMS_9 = (
+_BACKWARD_SUMS_10 = (
     Config(TILE=4096, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 50192 B shared, unproven
     Config(TILE=4096, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 50208 B shared, unproven
     Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 50240 B shared, unproven
@@ -447,7 +451,7 @@ _BACKWARD_SUMS_9 = (
     Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 99392 B shared, unproven
     Config(TILE=8192, PROGRAMS=1, num_warps=32, num_stages=3),  # at most 99456 B shared, unproven
 )
-_BACKWARD_SUMS_10 = (
+_BACKWARD_SUMS_11 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 50192 B shared, unproven
     Config(TILE=4096, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 99344 B shared, unproven
     Config(TILE=4096, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 99360 B shared, unproven
@@ -455,7 +459,7 @@ _BACKWARD_SUMS_10 = (
     Config(TILE=8192, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 4128 B shared, unproven
     Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 8256 B shared, unproven
 )
-_BACKWARD_SUMS_11 = (
+_BACKWARD_SUMS_12 = (
     Config(TILE=8192, PROGRAMS=1, num_warps=4, num_stages=1),  # at most 16400 B shared, unproven
     Config(TILE=8192, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 50192 B shared, unproven
     Config(TILE=8192, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 50208 B shared, unproven
@@ -463,7 +467,7 @@ _BACKWARD_SUMS_11 = (
     Config(TILE=8192, PROGRAMS=2, num_warps=4, num_stages=1),  # at most 16400 B shared, unproven
     Config(TILE=16384, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 32800 B shared, unproven
 )
-_BACKWARD_SUMS_12 = (
+_BACKWARD_SUMS_13 = (
     Config(TILE=4096, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 99344 B shared, unproven
     Config(TILE=4096, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 99360 B shared, unproven
     Config(TILE=8192, PROGRAMS=2, num_warps=4, num_stages=1),  # at most 8208 B shared, unproven
@@ -471,7 +475,7 @@ _BACKWARD_SUMS_12 = (
     Config(TILE=16384, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 16416 B shared, unproven
     Config(TILE=16384, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 32832 B shared, unproven
 )
-_BACKWARD_SUMS_13 = (
+_BACKWARD_SUMS_14 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 50208 B shared, unproven
     Config(TILE=8192, PROGRAMS=2, num_warps=4, num_stages=1),  # at most 4112 B shared, unproven
     Config(TILE=8192, PROGRAMS=2, num_warps=8, num_stages=1),  # at most 8224 B shared, unproven
@@ -479,7 +483,7 @@ _BACKWARD_SUMS_13 = (
     Config(TILE=16384, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 8224 B shared, unproven
     Config(TILE=16384, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 16448 B shared, unproven
 )
-_BACKWARD_SUMS_14 = (
+_BACKWARD_SUMS_15 = (
     Config(TILE=4096, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 8256 B shared, unproven
     Config(TILE=4096, PROGRAMS=2, num_warps=4, num_stages=1),  # at most 4128 B shared, unproven
     Config(TILE=4096, PROGRAMS=2, num_warps=8, num_stages=1),  # at most 8256 B shared, unproven
@@ -487,7 +491,7 @@ _BACKWARD_SUMS_14 = (
     Config(TILE=8192, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 8256 B shared, unproven
     Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 16512 B shared, unproven
 )
-_BACKWARD_SUMS_15 = (
+_BACKWARD_SUMS_16 = (
     Config(TILE=8192, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 50192 B shared, unproven
     Config(TILE=8192, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 50208 B shared, unproven
     Config(TILE=8192, PROGRAMS=2, num_warps=4, num_stages=3),  # at most 50192 B shared, unproven
@@ -495,7 +499,7 @@ _BACKWARD_SUMS_15 = (
     Config(TILE=16384, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 99360 B shared, unproven
     Config(TILE=16384, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 99392 B shared, unproven
 )
-_BACKWARD_SUMS_16 = (
+_BACKWARD_SUMS_17 = (
     Config(TILE=4096, PROGRAMS=2, num_warps=8, num_stages=3),  # at most 50208 B shared, unproven
     Config(TILE=8192, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 99344 B shared, unproven
     Config(TILE=8192, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 99360 B shared, unproven
@@ -503,7 +507,7 @@ _BACKWARD_SUMS_16 = (
     Config(TILE=16384, PROGRAMS=1, num_warps=8, num_stages=1),  # at most 16416 B shared, unproven
     Config(TILE=16384, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 32832 B shared, unproven
 )
-_BACKWARD_SUMS_17 = (
+_BACKWARD_SUMS_18 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 99360 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 99392 B shared, unproven
     Config(TILE=4096, PROGRAMS=2, num_warps=8, num_stages=1),  # at most 8256 B shared, unproven
@@ -514,25 +518,26 @@ _BACKWARD_SUMS_17 = (
 #: Whole rows in registers, TILE elements at a time, in PROGRAMS programs an SM; by architecture class and element size in bytes.
 BACKWARD_SUMS_CONFIGS = by_class(
     (("sm_80", "sm_100", "sm_89", "sm_86", "sm_120"), (1,), _BACKWARD_SUMS_1),
-    (("sm_80", "sm_100"), (2,), _BACKWARD_SUMS_1),
-    (("sm_100",), (4,), _BACKWARD_SUMS_1),
-    (("sm_80",), (4,), _BACKWARD_SUMS_2),
-    (("sm_80", "sm_89", "sm_86", "sm_120"), (8,), _BACKWARD_SUMS_3),
-    (("sm_90",), (1,), _BACKWARD_SUMS_4),
-    (("sm_90",), (2,), _BACKWARD_SUMS_5),
-    (("sm_90",), (4,), _BACKWARD_SUMS_6),
-    (("sm_90",), (8,), _BACKWARD_SUMS_7),
-    (("sm_100",), (8,), _BACKWARD_SUMS_8),
-    (("sm_89", "sm_86", "sm_120"), (2,), _BACKWARD_SUMS_9),
-    (("sm_89", "sm_86", "sm_120"), (4,), _BACKWARD_SUMS_10),
-    (("gfx90a", "gfx942"), (1,), _BACKWARD_SUMS_11),
-    (("gfx90a", "gfx942"), (2,), _BACKWARD_SUMS_12),
-    (("gfx950",), (4,), _BACKWARD_SUMS_12),
-    (("gfx90a", "gfx942"), (4,), _BACKWARD_SUMS_13),
-    (("gfx90a", "gfx942"), (8,), _BACKWARD_SUMS_14),
-    (("gfx950",), (1,), _BACKWARD_SUMS_15),
-    (("gfx950",), (2,), _BACKWARD_SUMS_16),
-    (("gfx950",), (8,), _BACKWARD_SUMS_17),
+    (("sm_100",), (2,), _BACKWARD_SUMS_1),
+    (("sm_80",), (2,), _BACKWARD_SUMS_2),
+    (("sm_100",), (4,), _BACKWARD_SUMS_2),
+    (("sm_80",), (4,), _BACKWARD_SUMS_3),
+    (("sm_80", "sm_89", "sm_86", "sm_120"), (8,), _BACKWARD_SUMS_4),
+    (("sm_90",), (1,), _BACKWARD_SUMS_5),
+    (("sm_90",), (2,), _BACKWARD_SUMS_6),
+    (("sm_90",), (4,), _BACKWARD_SUMS_7),
+    (("sm_90",), (8,), _BACKWARD_SUMS_8),
+    (("sm_100",), (8,), _BACKWARD_SUMS_9),
+    (("sm_89", "sm_86", "sm_120"), (2,), _BACKWARD_SUMS_10),
+    (("sm_89", "sm_86", "sm_120"), (4,), _BACKWARD_SUMS_11),
+    (("gfx90a", "gfx942"), (1,), _BACKWARD_SUMS_12),
+    (("gfx90a", "gfx942"), (2,), _BACKWARD_SUMS_13),
+    (("gfx950",), (4,), _BACKWARD_SUMS_13),
+    (("gfx90a", "gfx942"), (4,), _BACKWARD_SUMS_14),
+    (("gfx90a", "gfx942"), (8,), _BACKWARD_SUMS_15),
+    (("gfx950",), (1,), _BACKWARD_SUMS_16),
+    (("gfx950",), (2,), _BACKWARD_SUMS_17),
+    (("gfx950",), (8,), _BACKWARD_SUMS_18),
 )
 
 _BACKWARD_COLUMNS_1 = (

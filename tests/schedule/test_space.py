@@ -10,7 +10,7 @@ from schedule_ops import KEYS, NAMES, asked, op
 from tilegen.schedule import budgets
 from tilegen.schedule.predict import MOST_REGISTERS, registers_needed
 from tilegen.schedule.record import manifest_entry
-from tilegen.schedule.search import MOST_KEPT, Key, considered, slowness
+from tilegen.schedule.search import MOST_KEPT, Key, considered, slowness, wider
 from tilegen.schedule.space import kept, spaces, verdicts
 from tilegen.targets import TARGETS, get
 
@@ -32,7 +32,11 @@ def test_kept_configs_fit_every_gpu_of_their_class(name: str, kind: str) -> None
                 assert shared <= target.shared_per_program
                 needed = budgets.registers(demand, target, key.size, tile, warps)
                 if not demand.only:
-                    assert needed <= min(MOST_REGISTERS, target.registers_per_sm // threads)
+                    lacking = needed - min(MOST_REGISTERS, target.registers_per_sm // threads)
+                    allowed = (
+                        demand.kind.lacks if tuple(config.items()) in wider(demand, key) else 0
+                    )
+                    assert lacking * threads <= allowed
 
 
 @pytest.mark.parametrize(("name", "kind"), CASES)
@@ -108,7 +112,7 @@ def test_tables_serve_each_key_once(name: str) -> None:
             for size in sizes
         ]
         assert sorted(served) == sorted({(k.target.architecture, k.size) for k in KEYS})
-        assert len(space.rows) <= 13  # of 36 keys
+        assert len(space.rows) <= 14  # of 36 keys
         assert all(
             re.fullmatch(r"(at most )?\d+ B shared, unproven", c.note)
             for row in space.rows

@@ -30,6 +30,7 @@ class Said:
         fault: why the config must go; empty if it may stay.
         rejected: why no call can get here: the GPU lacks a dtype.
         fastest: it was measured the fastest of its table.
+        allowed: bytes that it may spill, and still be no slower than what is done without it.
         complete: all kernels have records that hold.
     """
 
@@ -40,12 +41,13 @@ class Said:
     fault: str = ""
     rejected: str = ""
     fastest: bool = False
+    allowed: int = 0
     complete: bool = True
 
     @property
     def spills(self) -> bool:
         """Whether others go before it."""
-        return self.spill > 0 and not self.fastest
+        return self.spill > self.allowed and not self.fastest
 
 
 #: Of a config without records.

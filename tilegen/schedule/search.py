@@ -178,14 +178,47 @@ def _refusal(
     return ""
 
 
+@cache
+def wider(demand: Demand, key: Key) -> tuple[Values, ...]:
+    """Configs that may spill a little for rows twice as wide as others hold, if that pays; or none.
+
+    Of those with the most loads in flight the one whose threads lack the fewest registers together,
+    with the fewest programs.
+    """
+    target, kind = key.target, demand.kind
+    held = max((dict(values)["TILE"] for values in fitting(demand, key)), default=0)
+
+    def lacking(verdict: Verdict) -> int:
+        return _lacking(verdict, target) * verdict.config["num_warps"] * target.warp_size
+
+    def rank(verdict: Verdict) -> tuple[int, int]:
+        return lacking(verdict), verdict.config["PROGRAMS"]
+
+    found = [
+        v
+        for v in considered(demand, key)
+        if kind.lacks
+        and v.config["TILE"] == 2 * held
+        and v.config["num_stages"] == max(kind.stages)
+        and v.shared <= target.shared_per_program
+        and v.reason.startswith("registers")
+        and lacking(v) <= kind.lacks
+    ]
+    return (min(found, key=rank).values,) if found else ()
+
+
+def _lacking(verdict: Verdict, target: Target) -> int:
+    """Registers that a thread needs and has not."""
+    threads = verdict.config["num_warps"] * target.warp_size
+    return verdict.registers - min(MOST_REGISTERS, target.registers_per_sm // threads)
+
+
 def _last_resort(found: Sequence[Verdict], tiles: Sequence[int], target: Target) -> list[Verdict]:
     """Configs that spill, for rows that no other config holds: those that spill least."""
     widest = max((v.config["TILE"] for v in found if not v.reason), default=0)
 
     def spilled(verdict: Verdict) -> tuple[int, int]:
-        threads = verdict.config["num_warps"] * target.warp_size
-        most = min(MOST_REGISTERS, target.registers_per_sm // threads)
-        return verdict.registers - most, verdict.config["num_warps"]
+        return _lacking(verdict, target), verdict.config["num_warps"]
 
     saved = []
     for tile in tiles:
@@ -228,7 +261,7 @@ def slowness(demand: Demand, key: Key) -> dict[Values, tuple[float, ...]]:
 def portfolio(
     slow: Mapping[Values, Sequence[float]], *, general: bool = False
 ) -> tuple[Values, ...]:  # fmt: skip
-    """At most six configs that together come near the best at all shapes, smallest first.
+    """At most six configs that together come near the best at all shapes, in order of their worth.
 
     Once no other brings them nearer, the smallest follow; or, if `general`, those that are near the
     best at most shapes: what is measured may differ from what is predicted.
@@ -243,7 +276,7 @@ def portfolio(
         best = min((sum(map(min, now, own)), alone[v], v) for v, own in left.items())[2]
         chosen.append(best)
         now = list(map(min, now, left.pop(best)))
-    return tuple(sorted(chosen))
+    return tuple(chosen)
 
 
 def worse(

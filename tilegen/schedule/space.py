@@ -1,7 +1,7 @@
 """The autotune spaces of an op: its table for the module, and all that was considered."""
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Final
 
@@ -11,6 +11,7 @@ from tilegen.schedule.demand import USUAL_SIZE, Demand, demands
 from tilegen.schedule.kinds import KINDS
 from tilegen.schedule.proof import Proofs, Said
 from tilegen.schedule.search import (
+    MOST_KEPT,
     Key,
     Values,
     Verdict,
@@ -20,6 +21,7 @@ from tilegen.schedule.search import (
     outranked,
     portfolio,
     slowness,
+    wider,
     worse,
 )
 from tilegen.targets import Target, architectures
@@ -27,6 +29,8 @@ from tilegen.targets import Target, architectures
 #: Sizes share a row if no shape loses more than this share of the best time: less than the model
 #: can tell apart, and it keeps tables short.
 SAME: Final = 0.08
+WORD: Final = 4
+"""Bytes of a register."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +116,13 @@ def kept(demand: Demand, keys: tuple[Key, ...]) -> dict[Key, tuple[Values, ...]]
             found[key] = (
                 own if good else portfolio(_ranked(demand, key, slow, fits), general=general)
             )
-    return {key: found[key] for key in keys}
+    return {key: tuple(sorted(_with_wider(demand, key, found[key]))) for key in keys}
+
+
+def _with_wider(demand: Demand, key: Key, chosen: tuple[Values, ...]) -> tuple[Values, ...]:
+    """The configs, with one for wider rows in place of that of least worth, if there is one."""
+    other = wider(demand, key)
+    return (*chosen[: MOST_KEPT - len(other)], *other)
 
 
 def _ranked(
@@ -144,10 +154,19 @@ def proven(demand: Demand, keys: tuple[Key, ...], proofs: Proofs) -> dict[Key, d
     """
     found = {}
     for key, chosen in kept(demand, keys).items():
-        said = {values: proofs.of(demand.table, key, values) for values in chosen}
+        said = {values: _said(demand, key, values, proofs) for values in chosen}
         stay = [values for values in chosen if not said[values].fault]
         found[key] = {values: said[values] for values in sorted(stay, key=lambda v: said[v].spills)}
     return found
+
+
+def _said(demand: Demand, key: Key, values: Values, proofs: Proofs) -> Said:
+    """What the compiler said of a config; one for wider rows may spill what it was let through for."""
+    said = proofs.of(demand.table, key, values)
+    if values not in wider(demand, key):
+        return said
+    threads = dict(values)["num_warps"] * key.target.warp_size
+    return replace(said, allowed=WORD * demand.kind.lacks // threads)
 
 
 def verdicts(
@@ -156,7 +175,7 @@ def verdicts(
     """All configs considered for a key: kept, or with the reason why not."""
     chosen = kept(demand, keys)[key]
     return tuple(
-        _verdict(verdict, proofs.of(demand.table, key, verdict.values))
+        _verdict(verdict, _said(demand, key, verdict.values, proofs))
         if verdict.values in chosen
         else verdict
         if verdict.reason
@@ -169,7 +188,7 @@ def _verdict(verdict: Verdict, said: Said) -> Verdict:
     """One of the best, unless the compiler is against it."""
     if said.fault:
         return verdict._replace(reason=f"compiler: {said.fault}")
-    return verdict._replace(kept=True, spills=said.spills, proven=said.held)
+    return verdict._replace(kept=True, spills=said.spills, proven=said.held, reason="")
 
 
 def _space(demand: Demand, keys: tuple[Key, ...], proofs: Proofs) -> Space:

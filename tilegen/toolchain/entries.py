@@ -147,7 +147,7 @@ class _Compiled:
 
     def _of_stage(self, schedule: str, stage: _Stage) -> Iterator[Entry]:
         choices = self.runtime.Choices(schedule=schedule)
-        launch = self._plan(self._arguments(schedule, stage, 16)).launch(choices)
+        launch = self._plan(self._arguments("block", stage, 16)).launch(choices)
         if not any(
             step.kernel.__name__.endswith(f"_{SCHEDULES[schedule]}") for step in launch.steps
         ):
@@ -163,7 +163,9 @@ class _Compiled:
                 if schedule == "tiled":
                     calls.append(_crossed(calls[0]))
                 for call in calls:
-                    yield from self._of_call(call, forced)
+                    made = self._of_call(call, forced)
+                    # Other stages run with configs of theirs, for which this width is not.
+                    yield from (entry for entry in made if entry.kernel.config == config)
 
     def _of_call(self, given: planning.Arguments, choices: Any) -> Iterator[Entry]:
         plan = self._plan(given)
