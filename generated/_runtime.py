@@ -10,7 +10,8 @@ public function and the kernel is here, in this order:
 - **layouts** and **outs**: what is allocated, whether views share elements, what ``out`` may be;
 - **axes and calls**: neighbouring dims merged into few strides, and what else a ``_plan`` may ask;
 - **reference**, **launches**, **planning**, **tuning**: from a bound call to a prepared one;
-- **library** and **ops**: the registered PyTorch op, the public call and its fast path;
+- **autograd**, **sharding** and **library**: gradients, DTensor's rule and the registered PyTorch op;
+- **ops**: the public call and its fast path;
 - **helpers** and what follows: functions that kernels, references and plans call. The jit functions
   are the same compiled and interpreted.
 

@@ -23,7 +23,7 @@ from tilegen.render.eager import reference
 from tilegen.render.module import render_module
 from tilegen.render.parts import RenderedPart, RenderedVariant, variant_suffix
 from tilegen.render.reserved import check_names
-from tilegen.spec.load import LoadedSpec, load_files, load_folder, spec_files
+from tilegen.spec.load import LoadedSpec, load_files, load_folder
 from tilegen.spec.source import statements
 from tilegen.spec.trace import TracedSpec, Variant, trace
 from tilegen.targets import Target
@@ -45,17 +45,8 @@ class BuiltOp:
         return tuple(program for part in parts for program in part.programs)
 
 
-def build_ops(specs: Path, targets: Sequence[Target]) -> tuple[BuiltOp, ...]:
-    """Build all specs of a folder (or one file), in memory and not yet formatted.
-
-    Raises:
-        BuildFailed: at least one mistake; all mistakes of all specs are in it.
-    """
-    return build_files(spec_files(specs), targets)
-
-
 def build_files(files: Iterable[Path], targets: Sequence[Target]) -> tuple[BuiltOp, ...]:
-    """Build the specs of some files of a folder.
+    """Build the specs of some files of a folder, in memory and not yet formatted.
 
     Raises:
         BuildFailed: at least one mistake; all mistakes of all specs are in it.

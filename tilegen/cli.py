@@ -209,8 +209,8 @@ def explain(
     json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
 ) -> None:
     """Say what an op costs, what bounds it, and how its configs were chosen."""
-    from tilegen.analysis.explain import explain as explained
     from tilegen.build import build_named
+    from tilegen.explain import explain as explained
     from tilegen.prove import proofs_of
 
     (row,) = chosen([target])

@@ -3,7 +3,7 @@
 from functools import cache
 from pathlib import Path
 
-from tilegen.build import BuiltOp, build_ops
+from tilegen.build import BuiltOp, build_files
 from tilegen.targets import TARGETS
 
 SPECS = Path(__file__).parents[2] / "specs"
@@ -11,4 +11,4 @@ SPECS = Path(__file__).parents[2] / "specs"
 
 @cache
 def op(name: str) -> BuiltOp:
-    return build_ops(SPECS / f"{name}.py", TARGETS)[0]
+    return build_files([SPECS / f"{name}.py"], TARGETS)[0]

@@ -116,8 +116,8 @@ def test_rmsnorm_in_closed_form() -> None:
 
 def test_a_vector_shares_one_rescaling() -> None:
     """Online softmax: (K + 1) / K exponentials to take an element in, one to give it out."""
-    variant = op("softmax").variants[0]
-    loop = cost(variant.programs[0], variant.programs[0].by_kind["loop"])
+    (program,) = op("softmax").variants[0].programs
+    loop = cost(program, next(one for one in program.schedules if one.kind == "loop"))
     per_element = value(loop.special, {"M": 1, "N": 2**20}, 2) / 2**20
     assert per_element == pytest.approx((8 + 2) / 8 + 1, rel=1e-4)  # one of 8 rescales, and joins
 

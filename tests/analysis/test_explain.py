@@ -6,7 +6,7 @@ import pytest
 from analysis_ops import op
 from golden import Golden
 
-from tilegen.analysis.explain import explain
+from tilegen.explain import explain
 from tilegen.records import Records
 from tilegen.schedule.proof import proofs
 from tilegen.targets import TARGETS, get

@@ -8,8 +8,7 @@ from tilegen.analysis.statements import Pass, Shape, passes
 
 def read(name: str, kind: str) -> tuple[Pass, ...]:
     variant = op(name).variants[0]
-    schedule = variant.programs[0].by_kind[kind]
-    assert schedule is not None
+    schedule = next(one for one in variant.programs[0].schedules if one.kind == kind)
     return passes(schedule.kernels[0], variant.graph.operands)
 
 

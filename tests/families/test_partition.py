@@ -5,8 +5,9 @@ from pathlib import Path
 import pytest
 
 from tilegen import errors
-from tilegen.analysis.explain import explain
-from tilegen.build import BuiltOp, build_named, build_ops
+from tilegen.build import BuiltOp, build_files, build_named
+from tilegen.explain import explain
+from tilegen.spec.load import spec_files
 from tilegen.targets import TARGETS, get
 
 HOSTILE = Path(__file__).parents[1] / "hostile" / "hostile_specs.py"
@@ -39,7 +40,7 @@ def test_stages_are_explained() -> None:
 
 
 def test_what_every_op_of_the_catalogue_needs_fits_one_stage() -> None:
-    for op in build_ops(SPECS, TARGETS):
+    for op in build_files(spec_files(SPECS), TARGETS):
         assert all(len(variant.programs) == 1 for variant in op.variants), op.traced.name
 
 
@@ -60,4 +61,4 @@ def test_a_rowwise_op_reduces(tmp_path: Path) -> None:
         '@rowwise\ndef plain(x: Tensor[M, N]) -> Value:\n    """Twice."""\n    return x * 2\n'
     )
     with pytest.raises(errors.BuildFailed, match="without a reduction"):
-        build_ops(spec, TARGETS)
+        build_files([spec], TARGETS)

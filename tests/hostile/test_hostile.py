@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from tilegen import errors
-from tilegen.build import build_ops
+from tilegen.build import build_files
 from tilegen.targets import TARGETS
 
 SPECS = Path(__file__).with_name("hostile_specs.py")
@@ -192,7 +192,7 @@ def test_dimensions_leave_the_names_of_kernels_alone(tmp_path: Path, name: str) 
         "    return sum(x)\n"
     )
     with pytest.raises(errors.BuildFailed, match=f"a dimension cannot be called '{name}'"):
-        build_ops(spec, TARGETS)
+        build_files([spec], TARGETS)
 
 
 REFUSED = {
@@ -211,4 +211,4 @@ def test_what_cannot_be_built_says_so(tmp_path: Path, said: str) -> None:
         "    return softmax(x, S)\n"
     )
     with pytest.raises(errors.BuildFailed, match=said):
-        build_ops(spec, TARGETS)
+        build_files([spec], TARGETS)

@@ -3,7 +3,7 @@
 from functools import cache
 from pathlib import Path
 
-from tilegen.build import BuiltOp, build_ops
+from tilegen.build import BuiltOp, build_files
 from tilegen.schedule.demand import Demand, demands
 from tilegen.schedule.search import Key
 from tilegen.schedule.space import keys
@@ -24,7 +24,7 @@ NAMES = (
 
 @cache
 def op(name: str) -> BuiltOp:
-    return build_ops(SPECS / f"{name}.py", TARGETS)[0]
+    return build_files([SPECS / f"{name}.py"], TARGETS)[0]
 
 
 @cache

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from schedule_ops import KEYS, asked, key_of, op
 
-from tilegen.analysis.explain import explain
+from tilegen.explain import explain
 from tilegen.prove import proofs_of
 from tilegen.schedule.demand import work_of
 from tilegen.schedule.kinds import KINDS

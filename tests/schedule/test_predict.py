@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from schedule_ops import asked, op
 
-from tilegen.analysis.explain import explain
+from tilegen.explain import explain
 from tilegen.render.runtime import cost_model, render_runtime
 from tilegen.schedule import predict
 from tilegen.schedule.config import cdiv, next_power_of_2

@@ -5,12 +5,12 @@ from typing import Any
 import pytest
 from schedule_ops import KEYS, asked, key_of, op
 
-from tilegen.analysis.explain import explain
+from tilegen.explain import explain
+from tilegen.manifest import entry
 from tilegen.records import entry_name
 from tilegen.schedule.proof import UNPROVEN, Proofs, Said, proofs
-from tilegen.schedule.record import manifest_entry
 from tilegen.schedule.search import Values
-from tilegen.schedule.space import ConfigText, kept, proven, spaces, verdicts
+from tilegen.schedule.space import NO_PROOFS, ConfigText, kept, proven, spaces, verdicts
 from tilegen.targets import TARGETS, get
 
 KEY = key_of("sm_90", 2)
@@ -74,7 +74,7 @@ def test_without_records_everything_stays_and_is_unproven() -> None:
     found = proven(asked("softmax")["block"], KEYS, made({}))
     assert {said for of in found.values() for said in of.values()} == {UNPROVEN}
     assert [c.text for c in table(made({}))] == [text(v) for v in chosen()]
-    assert manifest_entry(op("softmax"))["search"]["block"][0]["unproven"] == "all"
+    assert entry(op("softmax"), TARGETS, NO_PROOFS)["search"]["block"][0]["unproven"] == "all"
 
 
 def test_records_prove_configs() -> None:
@@ -83,7 +83,7 @@ def test_records_prove_configs() -> None:
     assert set(said[KEY].values()) == {Said(shared=64, registers=40, held=40)}
     assert set(said[key_of("sm_90", 4)].values()) == {UNPROVEN}
     assert [c.text for c in table(found)] == [fine(v) for v in chosen()]
-    rows = manifest_entry(op("softmax"), proofs=found)["search"]["block"]
+    rows = entry(op("softmax"), TARGETS, found)["search"]["block"]
     assert [row["for"] for row in rows if "unproven" not in row] == ["sm_90/2"]
 
 
@@ -95,7 +95,7 @@ def test_a_config_that_spills_is_last() -> None:
     ]  # fmt: skip
     assert reason(found) == ""
     (row,) = (
-        row for row in manifest_entry(op("softmax"), proofs=found)["search"]["block"]
+        row for row in entry(op("softmax"), TARGETS, found)["search"]["block"]
         if row["for"] == "sm_90/2"
     )  # fmt: skip
     assert row["spills"] == row["kept"].split()[-1] == "/".join(str(v) for _, v in first)
@@ -117,7 +117,7 @@ def test_a_config_that_cannot_run_is_out(said: dict[str, Any], why: str) -> None
     found = made(records(_softmax_block=said))
     assert [c.text for c in table(found)] == [fine(v) for v in chosen()[1:]]
     assert reason(found) == f"compiler: {why}"
-    rows = manifest_entry(op("softmax"), proofs=found)["search"]["block"]
+    rows = entry(op("softmax"), TARGETS, found)["search"]["block"]
     removed = {row["for"]: row["removed"] for row in rows if "removed" in row}
     assert removed == {"sm_90/2": {"/".join(str(v) for _, v in chosen()[0]): why}}
     shown = explain(op("softmax"), {}, get("h200"), proofs=found)

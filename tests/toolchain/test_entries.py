@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tilegen.build import build_ops
+from tilegen.build import build_files
 from tilegen.records import entry_name
 from tilegen.schedule.proof import proofs
 from tilegen.targets import TARGETS
@@ -23,7 +23,7 @@ def test_all_that_a_proof_asks_for_is_compiled(name: str, architecture: str) -> 
     (target,) = [row for row in runtime.TARGETS if row.architecture == architecture][:1]
     found = list(entries(module, runtime, target, element_sizes(module, architecture)))
     assert all(len({point.name for point in points}) == 1 for points in found)
-    (op,) = build_ops(SPECS / f"{name}.py", TARGETS)
+    (op,) = build_files([SPECS / f"{name}.py"], TARGETS)
     wanted = {
         entry_name(kernel, size, config.values)
         for kind, kernels in proofs(name, op.programs, {}, {}).kernels.items()

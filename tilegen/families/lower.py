@@ -13,7 +13,7 @@ from tilegen.families.program import Statement, needed
 from tilegen.ir import types
 from tilegen.ir.graph import Graph, Node, Output, Span
 from tilegen.ir.integers import widened
-from tilegen.ir.ops import AND
+from tilegen.ir.ops import AND, POWER
 from tilegen.render.triton import Printer, is_scalar
 
 INLINE = ("const", "param", "size", "index")
@@ -294,7 +294,7 @@ class Lowering:
         dims: tuple[str, ...] = node.attrs["dims"]
         text = ""
         for dim, position in zip(dims, positions, strict=True):
-            here = self.printer.text(position, 9)
+            here = self.printer.text(position, POWER)
             text = f"({text}) * {self.layout.size(dim)} + {here}" if text else here
         place = self._row_major(dims, positions) or text
         if place == "offsets":

@@ -303,11 +303,6 @@ class Program:
         return self.graph.ordered(dim for node in nodes for dim in node.attrs["over"])
 
     @property
-    def by_kind(self) -> dict[str, Schedule]:
-        """The schedules by their kind."""
-        return {schedule.kind: schedule for schedule in self.schedules}
-
-    @property
     def asked(self) -> tuple[Schedule, ...]:
         """The schedules in the order in which a plan asks their predicates; the last has none."""
 

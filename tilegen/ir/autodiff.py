@@ -198,10 +198,10 @@ def _nothing(build: Builder, node: Node, upstream: Node) -> Passed:
 
 def _stack(build: Builder, node: Node, upstream: Node) -> Passed:
     for position, part in enumerate(node.args):
-        yield part, _taken(build, upstream, build.const(position), node.attrs["dim"])
+        yield part, _taken(upstream, build.const(position), node.attrs["dim"])
 
 
-def _taken(build: Builder, x: Node, position: Node, dim: str) -> Node:
+def _taken(x: Node, position: Node, dim: str) -> Node:
     """x at a position along a dimension; itself if it is the same everywhere."""
     if dim not in x.dims:
         return x

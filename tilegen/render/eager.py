@@ -13,7 +13,7 @@ from tilegen.ir.autodiff import softmax_of
 from tilegen.ir.derivatives import is_number
 from tilegen.ir.graph import DimInfo, Graph, Node, Operand, Output, Param, Span
 from tilegen.ir.integers import widened
-from tilegen.ir.ops import CALL, TABLE, UNARY
+from tilegen.ir.ops import CALL, MULTIPLY, TABLE, UNARY
 
 REDUCTIONS = {
     "sum": "{x}.sum({axes})",
@@ -315,7 +315,7 @@ class _Printer:
         if node.attrs["position"] == 0:
             return text
         top = text[:-1] + ", keepdim=True)"
-        return f"torch.exp({self.text(x, 7)} - {top}).sum({self._axes(x, over)})"
+        return f"torch.exp({self.text(x, MULTIPLY)} - {top}).sum({self._axes(x, over)})"
 
     def _softmax(self, node: Node) -> str:
         """PyTorch's softmax, where a row has something visible and runs over one dimension."""

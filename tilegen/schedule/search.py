@@ -63,10 +63,28 @@ class Key:
     """An architecture class and an element size in bytes, with the GPU that stands for it.
 
     Compared by identity: targets are large, and keys are looked up often.
+
+    Attributes:
+        like: another key of this size, whose GPU has the same limits.
     """
 
     target: Target
     size: int
+    like: "Key | None" = None
+
+    @property
+    def alike(self) -> "Key":
+        """One key for all that have the same limits."""
+        return self.like or self
+
+    @property
+    def limits(self) -> tuple[int, ...]:
+        """All that a config must fit."""
+        target = self.target
+        return (
+            self.size, target.warp_size, target.registers_per_sm, target.shared_per_program,
+            target.shared_per_sm, target.max_threads_per_sm, target.max_threads_per_program,
+        )  # fmt: skip
 
 
 def considered(demand: Demand, key: Key) -> tuple[Verdict, ...]:
@@ -74,7 +92,7 @@ def considered(demand: Demand, key: Key) -> tuple[Verdict, ...]:
 
     Where wider rows have no other schedule, those that spill least are let through for them.
     """
-    return _considered(_budgeted(demand), _alike(key))
+    return _considered(_budgeted(demand), key.alike)
 
 
 @cache
@@ -89,26 +107,12 @@ def _budgeted(demand: Demand) -> Demand:
 
 def fitting(demand: Demand, key: Key) -> frozenset[Values]:
     """The configs that fit the GPU."""
-    return _fitting(_budgeted(demand), _alike(key))
+    return _fitting(_budgeted(demand), key.alike)
 
 
 @cache
 def _fitting(demand: Demand, key: Key) -> frozenset[Values]:
     return frozenset(v.values for v in _considered(demand, key) if not v.reason)
-
-
-#: The first key of each size and limits of a GPU.
-_FIRST: Final[dict[tuple[int, ...], Key]] = {}
-
-
-def _alike(key: Key) -> Key:
-    """The key that stands for all those whose GPUs have the same limits."""
-    target = key.target
-    limited = (
-        key.size, target.warp_size, target.registers_per_sm, target.shared_per_program,
-        target.shared_per_sm, target.max_threads_per_sm, target.max_threads_per_program,
-    )  # fmt: skip
-    return _FIRST.setdefault(limited, key)
 
 
 @cache

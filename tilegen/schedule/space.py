@@ -1,5 +1,6 @@
 """The autotune spaces of an op: its table for the module, and all that was considered."""
 
+import itertools
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
@@ -84,7 +85,13 @@ def keys(targets: tuple[Target, ...]) -> tuple[Key, ...]:
         min(of, key=lambda t: (t.shared_per_program, t.registers_per_sm, t.measured_copy is None))
         for of in classes
     ]
-    return tuple(Key(target, size) for target in chosen for size in ELEMENT_SIZES)
+    found: dict[tuple[int, ...], Key] = {}
+    made = []
+    for target, size in itertools.product(chosen, ELEMENT_SIZES):
+        key = Key(target, size)
+        made.append(replace(key, like=found.get(key.limits)))
+        found.setdefault(key.limits, made[-1])
+    return tuple(made)
 
 
 @cache

@@ -45,7 +45,7 @@ def outputs_of(
                 "give the result a local name of its own",
             )  # fmt: skip
         stored = _stored(signature, value, hint)
-        outputs.append(Output(name, value.node, stored, _storage(value.node, stored, operands)))
+        outputs.append(Output(name, value.node, stored, _storage(value.node, operands)))
     return tuple(outputs)
 
 
@@ -104,9 +104,7 @@ def _in_order(groups: list[tuple[str, ...]], signature: Signature) -> tuple[tupl
     return tuple(sorted(groups, key=lambda group: order.index(group[0])))
 
 
-def _storage(
-    node: Node, stored: tuple[tuple[str, ...], ...], operands: tuple[Operand, ...]
-) -> types.DType:
+def _storage(node: Node, operands: tuple[Operand, ...]) -> types.DType:
     """The storage type of an output (language rules 5 and 6, ruling 7 of the design)."""
     if node.op == "cast":
         to: types.DType = node.attrs["to"]

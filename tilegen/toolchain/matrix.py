@@ -10,6 +10,7 @@ import torch
 
 from tilegen.schedule.kinds import KINDS
 from tilegen.spec.trace import Variant
+from tilegen.toolchain import planning
 from tilegen.toolchain.inputs import FLOATS, LAYOUTS, VALUES, Draw, Inputs, draw
 from tilegen.toolchain.shapes import Shape, around, shape, shapes, subsets
 from tilegen.toolchain.subject import SCHEDULES, Backward, Subject, casts_to_fp8
@@ -49,12 +50,9 @@ class Launching:
 
 def plan(subject: Subject, inputs: Inputs, outs: tuple[torch.Tensor, ...] | None) -> Any:
     """The plan of a call, from which it is prepared with any choices."""
-    runtime, op = subject.runtime, subject.op
-    binding = runtime.bind(op, inputs.tensors, inputs.params)
-    layouts = runtime.output_layouts(op, inputs.tensors, binding)
-    variant = op.variants[op.variant_key(inputs.tensors, inputs.params)]
+    given = planning.Arguments(tuple(inputs.tensors), tuple(inputs.params))
     wanted = _wanted(subject, inputs, outs)
-    return runtime.Plan(op, variant, binding, inputs.tensors, layouts, outs, wanted)
+    return planning.make_plan(subject.op, subject.runtime, given, outs, wanted=wanted)
 
 
 def _wanted(
@@ -137,8 +135,7 @@ def shrunk(subject: Subject, config: Any, tile: int, alone: bool) -> Any:
     A program that is `alone` goes over all tiles where others would share them: a few rows would
     give each a tile at most.
     """
-    symbol = next(name for name in ("BLOCK", "TILE") if name in config.values)
-    values = {**config.values, symbol: tile}
+    values = {**config.values, "TILE": tile}
     if alone and "PROGRAMS" in values:
         values["PROGRAMS"] = 0
     return subject.runtime.Config(**values)
@@ -146,9 +143,7 @@ def shrunk(subject: Subject, config: Any, tile: int, alone: bool) -> Any:
 
 def fits(schedule: str, config: Any, inputs: Inputs, subject: Subject) -> bool:
     """Whether a plan could choose the config: one that holds rows whole holds at least one."""
-    if not KINDS[schedule].whole or "TILE" not in config.values:
-        return True
-    return bool(config["TILE"] >= _width(subject, inputs))
+    return not KINDS[schedule].whole or bool(config["TILE"] >= _width(subject, inputs))
 
 
 # ---- inputs -------------------------------------------------------------------------------------
