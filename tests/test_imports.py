@@ -50,6 +50,21 @@ def test_only_the_command_line_reaches_into_the_toolchain(file: Path) -> None:
         assert not name.startswith(("tilegen.toolchain", "tilegen.integrations", "tilegen.cli"))
 
 
+#: The packages of the pipeline, each of which may import those before it.
+ORDER = ("targets", "ir", "spec", "families", "analysis", "schedule", "render")
+
+
+@pytest.mark.parametrize("file", MODULES, ids=lambda file: str(file.relative_to(PACKAGE)))
+def test_packages_import_earlier_ones(file: Path) -> None:
+    part = file.relative_to(PACKAGE).parts[0]
+    if part not in ORDER:
+        return
+    later = {*ORDER[ORDER.index(part) + 1 :], "build", "modules", "prove", "manifest", "explain"}
+    for name in imports(ast.parse(file.read_text(encoding="utf-8"))):
+        _, _, own = name.partition("tilegen.")
+        assert own.split(".")[0] not in later, name
+
+
 def test_generated_modules_import_torch_and_triton_only() -> None:
     for file in sorted((ROOT / "generated").glob("[!_]*.py")):
         names = set(imports(ast.parse(file.read_text(encoding="utf-8"))))

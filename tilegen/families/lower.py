@@ -5,16 +5,16 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
-from tilegen.analysis.padding import padding
 from tilegen.families import online
 from tilegen.families.layout import Layout, output_places
 from tilegen.families.names import RESERVED, Names
+from tilegen.families.padding import padding
+from tilegen.families.printer import Printer, is_scalar
 from tilegen.families.program import Statement, needed
 from tilegen.ir import types
 from tilegen.ir.graph import Graph, Node, Output, Span
 from tilegen.ir.integers import widened
 from tilegen.ir.ops import AND, POWER
-from tilegen.render.triton import Printer, is_scalar
 
 INLINE = ("const", "param", "size", "index")
 

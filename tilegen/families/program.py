@@ -1,7 +1,7 @@
 """What a family makes of a graph: kernels, their arguments, grids and the choice between them.
 
 All of it is data. Templates print it for Python; another exporter could print it for another
-language. Expressions of kernels are text in the kernel language, made by `render.triton`; those
+language. Expressions of kernels are text in the kernel language, made by `families.printer`; those
 of a plan (grids, constants, predicates, sizes) are Python over the call and the plan's variables,
 each a single expression, so that `ast` reads them.
 """

@@ -8,12 +8,12 @@ several programs that leave partial states to a second kernel (`split`).
 from collections.abc import Mapping
 from dataclasses import replace
 
-from tilegen.analysis.padding import choose_others
 from tilegen.families import online, sweeps
 from tilegen.families.early import MOST_COLUMNS, loads_first, or_late
 from tilegen.families.layout import Group, Layout, joined, membership, walked
 from tilegen.families.lower import Comments, LineOf, Lowering
 from tilegen.families.names import Names, taken
+from tilegen.families.padding import choose_others
 from tilegen.families.program import (
     EARLY,
     Argument,

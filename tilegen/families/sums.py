@@ -12,12 +12,12 @@ stage by stage. Elsewhere tiles are blocks of columns (`columns`), and any row f
 from collections.abc import Sequence
 from dataclasses import replace
 
-from tilegen.analysis.padding import choose_others
 from tilegen.families import order, sweeps
 from tilegen.families.early import ready
 from tilegen.families.layout import Group, Layout
 from tilegen.families.lower import Comments, LineOf, Lowering
 from tilegen.families.names import Names, taken
+from tilegen.families.padding import choose_others
 from tilegen.families.program import (
     Accumulator,
     Argument,
