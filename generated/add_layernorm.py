@@ -218,7 +218,7 @@ _BACKWARD_BLOCK_3 = (
     Config(TILE=1024, num_warps=1, registers=80),  # 128 B shared
     Config(TILE=4096, num_warps=2, registers=162),  # 256 B shared
     Config(TILE=4096, num_warps=4, registers=90),  # 512 B shared
-    Config(TILE=4096, num_warps=8, registers=56),  # 4096 B shared
+    Config(TILE=4096, num_warps=8, registers=55),  # 32 B shared
     Config(TILE=8192, num_warps=4, registers=158),  # 512 B shared
     Config(TILE=16384, num_warps=16, registers=98),  # 64 B shared
 )
@@ -226,7 +226,7 @@ _BACKWARD_BLOCK_4 = (
     Config(TILE=1024, num_warps=1, registers=96),  # 0 B shared
     Config(TILE=4096, num_warps=2, registers=217),  # 256 B shared
     Config(TILE=4096, num_warps=4, registers=96),  # 512 B shared
-    Config(TILE=4096, num_warps=8, registers=62),  # 64 B shared
+    Config(TILE=4096, num_warps=8, registers=60),  # 32 B shared
     Config(TILE=8192, num_warps=4, registers=168),  # 512 B shared
     Config(TILE=16384, num_warps=16, registers=98),  # 64 B shared
 )
@@ -234,14 +234,14 @@ _BACKWARD_BLOCK_5 = (
     Config(TILE=1024, num_warps=1, registers=112),  # 0 B shared
     Config(TILE=4096, num_warps=2, registers=254),  # 512 B shared
     Config(TILE=4096, num_warps=4, registers=128),  # 512 B shared
-    Config(TILE=4096, num_warps=8, registers=64),  # 64 B shared
+    Config(TILE=4096, num_warps=8, registers=64),  # 32 B shared
     Config(TILE=8192, num_warps=4, registers=254),  # 512 B shared
     Config(TILE=16384, num_warps=16, registers=122),  # 64 B shared
 )
 _BACKWARD_BLOCK_6 = (
+    Config(TILE=512, num_warps=1, registers=141),  # 0 B shared
     Config(TILE=512, num_warps=2, registers=100),  # 64 B shared
     Config(TILE=4096, num_warps=8, registers=190),  # 512 B shared
-    Config(TILE=512, num_warps=1, registers=255, spills=True),  # 0 B shared, 10000 B spilled
     Config(TILE=1024, num_warps=1, registers=255, spills=True),  # 0 B shared, 24 B spilled
     Config(TILE=4096, num_warps=4, registers=255, spills=True),  # 1024 B shared, 588 B spilled
     Config(TILE=8192, num_warps=16, registers=128, spills=True),  # 1024 B shared, 288 B spilled
@@ -402,7 +402,9 @@ _BACKWARD_SUMS_5 = (
     Config(TILE=8192, PROGRAMS=1, num_warps=8, num_stages=3, registers=248),  # 65568 B shared
     Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=3, registers=128),  # 65600 B shared
     Config(TILE=8192, PROGRAMS=1, num_warps=32, num_stages=3, registers=64),  # 65664 B shared
-    Config(TILE=16384, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 132128 B shared, unproven
+    Config(
+        TILE=16384, PROGRAMS=1, num_warps=8, num_stages=3, registers=255
+    ),  # 131104 B shared, 244 B spilled
 )
 _BACKWARD_SUMS_6 = (
     Config(TILE=4096, PROGRAMS=2, num_warps=4, num_stages=3, registers=255),  # 65552 B shared

@@ -237,7 +237,7 @@ _BACKWARD_BLOCK_3 = (
 _BACKWARD_BLOCK_4 = (
     Config(TILE=1024, num_warps=1, registers=72),  # 128 B shared
     Config(TILE=4096, num_warps=2, registers=157),  # 256 B shared
-    Config(TILE=4096, num_warps=8, registers=48),  # 4096 B shared
+    Config(TILE=4096, num_warps=8, registers=48),  # 32 B shared
     Config(TILE=4096, num_warps=16, registers=32),  # 64 B shared
     Config(TILE=8192, num_warps=4, registers=156),  # 512 B shared
     Config(TILE=16384, num_warps=32, registers=49),  # 128 B shared
@@ -245,7 +245,7 @@ _BACKWARD_BLOCK_4 = (
 _BACKWARD_BLOCK_5 = (
     Config(TILE=1024, num_warps=1, registers=80),  # 0 B shared
     Config(TILE=4096, num_warps=2, registers=168),  # 256 B shared
-    Config(TILE=4096, num_warps=8, registers=48),  # 64 B shared
+    Config(TILE=4096, num_warps=8, registers=48),  # 32 B shared
     Config(TILE=4096, num_warps=16, registers=32),  # 64 B shared
     Config(TILE=8192, num_warps=4, registers=168),  # 512 B shared
     Config(TILE=16384, num_warps=32, registers=50),  # 128 B shared
@@ -254,15 +254,15 @@ _BACKWARD_BLOCK_6 = (
     Config(TILE=1024, num_warps=1, registers=112),  # 0 B shared
     Config(TILE=4096, num_warps=2, registers=254),  # 512 B shared
     Config(TILE=4096, num_warps=4, registers=128),  # 512 B shared
-    Config(TILE=4096, num_warps=16, registers=36),  # 128 B shared
+    Config(TILE=4096, num_warps=16, registers=36),  # 64 B shared
     Config(TILE=8192, num_warps=4, registers=254),  # 512 B shared
     Config(TILE=16384, num_warps=16, registers=106),  # 64 B shared
 )
 _BACKWARD_BLOCK_7 = (
     Config(TILE=512, num_warps=1, registers=150),  # 0 B shared
+    Config(TILE=1024, num_warps=1, registers=255),  # 0 B shared
     Config(TILE=4096, num_warps=8, registers=181),  # 512 B shared
     Config(TILE=4096, num_warps=16, registers=107),  # 512 B shared
-    Config(TILE=1024, num_warps=1, registers=255, spills=True),  # 0 B shared, 7216 B spilled
     Config(TILE=4096, num_warps=4, registers=255, spills=True),  # 1024 B shared, 320 B spilled
     Config(TILE=8192, num_warps=16, registers=128, spills=True),  # 1024 B shared, 224 B spilled
 )

@@ -227,36 +227,36 @@ _BACKWARD_BLOCK_2 = (
     Config(TILE=8192, num_warps=16),  # at most 1024 B shared, unproven
 )
 _BACKWARD_BLOCK_3 = (
-    Config(TILE=1024, num_warps=1, registers=167),  # 0 B shared
+    Config(TILE=1024, num_warps=1, registers=80),  # 0 B shared
     Config(TILE=4096, num_warps=2, registers=167),  # 128 B shared
     Config(TILE=4096, num_warps=4, registers=96),  # 128 B shared
-    Config(TILE=4096, num_warps=8, registers=236),  # 128 B shared
+    Config(TILE=4096, num_warps=8, registers=54),  # 128 B shared
     Config(TILE=8192, num_warps=4, registers=168),  # 256 B shared
-    Config(TILE=16384, num_warps=16, registers=115),  # 512 B shared
+    Config(TILE=16384, num_warps=16, registers=104),  # 512 B shared
 )
 _BACKWARD_BLOCK_4 = (
-    Config(TILE=1024, num_warps=1, registers=158),  # 32 B shared
+    Config(TILE=1024, num_warps=1, registers=80),  # 32 B shared
     Config(TILE=4096, num_warps=2, registers=161),  # 128 B shared
-    Config(TILE=4096, num_warps=4, registers=132),  # 256 B shared
-    Config(TILE=4096, num_warps=8, registers=182),  # 256 B shared
+    Config(TILE=4096, num_warps=4, registers=80),  # 128 B shared
+    Config(TILE=4096, num_warps=8, registers=48),  # 128 B shared
     Config(TILE=8192, num_warps=4, registers=167),  # 256 B shared
     Config(TILE=16384, num_warps=16, registers=107),  # 512 B shared
 )
 _BACKWARD_BLOCK_5 = (
-    Config(TILE=1024, num_warps=1, registers=167),  # 32 B shared
-    Config(TILE=4096, num_warps=2, registers=168),  # 128 B shared
-    Config(TILE=4096, num_warps=4, registers=142),  # 256 B shared
-    Config(TILE=4096, num_warps=8, registers=185),  # 512 B shared
+    Config(TILE=1024, num_warps=1, registers=94),  # 32 B shared
+    Config(TILE=4096, num_warps=2, registers=202),  # 128 B shared
+    Config(TILE=4096, num_warps=4, registers=96),  # 128 B shared
+    Config(TILE=4096, num_warps=8, registers=62),  # 128 B shared
     Config(TILE=8192, num_warps=4, registers=168),  # 256 B shared
     Config(TILE=16384, num_warps=16, registers=126),  # 512 B shared
 )
 _BACKWARD_BLOCK_6 = (
-    Config(TILE=4096, num_warps=8, registers=174),  # 1024 B shared
-    Config(TILE=8192, num_warps=16, registers=126),  # 1024 B shared
-    Config(TILE=512, num_warps=1, registers=255, spills=True),  # 32 B shared, 168 B spilled
-    Config(TILE=512, num_warps=2, registers=168, spills=True),  # 256 B shared, 8 B spilled
-    Config(TILE=1024, num_warps=1, registers=255, spills=True),  # 64 B shared, 168 B spilled
-    Config(TILE=4096, num_warps=4, registers=168, spills=True),  # 512 B shared, 8 B spilled
+    Config(TILE=512, num_warps=1, registers=110),  # 32 B shared
+    Config(TILE=1024, num_warps=1, registers=240),  # 64 B shared
+    Config(TILE=4096, num_warps=8, registers=174),  # 512 B shared
+    Config(TILE=512, num_warps=2, registers=92, spills=True),  # 64 B shared, 8 B spilled
+    Config(TILE=4096, num_warps=4, registers=255, spills=True),  # 512 B shared, 316 B spilled
+    Config(TILE=8192, num_warps=16, registers=128, spills=True),  # 1024 B shared, 196 B spilled
 )
 _BACKWARD_BLOCK_7 = (
     Config(TILE=4096, num_warps=4),  # at most 64 B shared, unproven
@@ -303,6 +303,38 @@ _BACKWARD_LOOP_3 = (
     Config(TILE=8192, num_warps=32),  # at most 32768 B shared, unproven
 )
 _BACKWARD_LOOP_4 = (
+    Config(TILE=2048, num_warps=4, registers=32),  # 16 B shared, 36 registers in split rows
+    Config(TILE=2048, num_warps=8, registers=32),  # 32 B shared, 36 registers in split rows
+    Config(TILE=4096, num_warps=4, registers=72),  # 16 B shared
+    Config(TILE=8192, num_warps=8, registers=80),  # 32 B shared
+    Config(TILE=16384, num_warps=8, registers=113),  # 32 B shared
+    Config(TILE=32768, num_warps=32, registers=62),  # 128 B shared, 64 registers in split rows
+)
+_BACKWARD_LOOP_5 = (
+    Config(TILE=2048, num_warps=4, registers=32),  # 16 B shared, 33 registers in split rows
+    Config(TILE=2048, num_warps=8, registers=32),  # 32 B shared, 33 registers in split rows
+    Config(TILE=4096, num_warps=4, registers=44),  # 16 B shared, 48 registers in split rows
+    Config(TILE=8192, num_warps=8, registers=61),  # 32 B shared
+    Config(TILE=16384, num_warps=8, registers=128),  # 32 B shared
+    Config(TILE=32768, num_warps=32, registers=46),  # 128 B shared, 50 registers in split rows
+)
+_BACKWARD_LOOP_6 = (
+    Config(TILE=2048, num_warps=4, registers=48),  # 16 B shared
+    Config(TILE=2048, num_warps=8, registers=48),  # 32 B shared
+    Config(TILE=2048, num_warps=16, registers=32),  # 64 B shared, 34 registers in split rows
+    Config(TILE=8192, num_warps=4, registers=163),  # 16 B shared
+    Config(TILE=8192, num_warps=16, registers=64),  # 64 B shared
+    Config(TILE=16384, num_warps=32, registers=43),  # 128 B shared
+)
+_BACKWARD_LOOP_7 = (
+    Config(TILE=2048, num_warps=4, registers=124),  # 32 B shared
+    Config(TILE=2048, num_warps=8, registers=60),  # 64 B shared
+    Config(TILE=2048, num_warps=16, registers=40),  # 128 B shared
+    Config(TILE=4096, num_warps=16, registers=64),  # 128 B shared
+    Config(TILE=8192, num_warps=16, registers=126),  # 128 B shared
+    Config(TILE=8192, num_warps=32, registers=64),  # 256 B shared
+)
+_BACKWARD_LOOP_8 = (
     Config(TILE=8192, num_warps=4),  # at most 8192 B shared, unproven
     Config(TILE=8192, num_warps=8),  # at most 8192 B shared, unproven
     Config(TILE=8192, num_warps=16),  # at most 8192 B shared, unproven
@@ -310,7 +342,7 @@ _BACKWARD_LOOP_4 = (
     Config(TILE=32768, num_warps=8),  # at most 32768 B shared, unproven
     Config(TILE=32768, num_warps=16),  # at most 32768 B shared, unproven
 )
-_BACKWARD_LOOP_5 = (
+_BACKWARD_LOOP_9 = (
     Config(TILE=2048, num_warps=4),  # at most 8192 B shared, unproven
     Config(TILE=2048, num_warps=8),  # at most 8192 B shared, unproven
     Config(TILE=2048, num_warps=16),  # at most 8192 B shared, unproven
@@ -320,11 +352,15 @@ _BACKWARD_LOOP_5 = (
 )
 #: Sweeps over one row, TILE elements at a time; by architecture class and element size in bytes.
 BACKWARD_LOOP_CONFIGS = by_class(
-    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2), _BACKWARD_LOOP_1),
-    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (4,), _BACKWARD_LOOP_2),
-    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _BACKWARD_LOOP_3),
-    (("gfx90a", "gfx942", "gfx950"), (1, 2, 4), _BACKWARD_LOOP_4),
-    (("gfx90a", "gfx942", "gfx950"), (8,), _BACKWARD_LOOP_5),
+    (("sm_80", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2), _BACKWARD_LOOP_1),
+    (("sm_80", "sm_100", "sm_89", "sm_86", "sm_120"), (4,), _BACKWARD_LOOP_2),
+    (("sm_80", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _BACKWARD_LOOP_3),
+    (("sm_90",), (1,), _BACKWARD_LOOP_4),
+    (("sm_90",), (2,), _BACKWARD_LOOP_5),
+    (("sm_90",), (4,), _BACKWARD_LOOP_6),
+    (("sm_90",), (8,), _BACKWARD_LOOP_7),
+    (("gfx90a", "gfx942", "gfx950"), (1, 2, 4), _BACKWARD_LOOP_8),
+    (("gfx90a", "gfx942", "gfx950"), (8,), _BACKWARD_LOOP_9),
 )
 
 

@@ -228,36 +228,36 @@ _BACKWARD_BLOCK_2 = (
     Config(TILE=4096, num_warps=16),  # at most 512 B shared, unproven
 )
 _BACKWARD_BLOCK_3 = (
-    Config(TILE=512, num_warps=2, registers=127),  # 16 B shared
-    Config(TILE=1024, num_warps=1, registers=168),  # 0 B shared
-    Config(TILE=4096, num_warps=4, registers=128),  # 128 B shared
+    Config(TILE=512, num_warps=1, registers=64),  # 0 B shared
+    Config(TILE=512, num_warps=2, registers=40),  # 16 B shared
+    Config(TILE=1024, num_warps=1, registers=124),  # 0 B shared
+    Config(TILE=4096, num_warps=4, registers=96),  # 128 B shared
     Config(TILE=4096, num_warps=16, registers=40),  # 128 B shared
     Config(TILE=8192, num_warps=16, registers=64),  # 256 B shared
-    Config(TILE=512, num_warps=1, registers=255, spills=True),  # 0 B shared, 6564 B spilled
 )
 _BACKWARD_BLOCK_4 = (
-    Config(TILE=512, num_warps=2, registers=96),  # 16 B shared
-    Config(TILE=1024, num_warps=1, registers=168),  # 32 B shared
+    Config(TILE=512, num_warps=1, registers=64),  # 0 B shared
+    Config(TILE=512, num_warps=2, registers=39),  # 16 B shared
+    Config(TILE=1024, num_warps=1, registers=80),  # 32 B shared
     Config(TILE=4096, num_warps=4, registers=96),  # 128 B shared
     Config(TILE=4096, num_warps=16, registers=32),  # 128 B shared
     Config(TILE=8192, num_warps=16, registers=63),  # 256 B shared
-    Config(TILE=512, num_warps=1, registers=255, spills=True),  # 0 B shared, 7280 B spilled
 )
 _BACKWARD_BLOCK_5 = (
-    Config(TILE=512, num_warps=2, registers=96),  # 16 B shared
-    Config(TILE=1024, num_warps=1, registers=167),  # 32 B shared
+    Config(TILE=512, num_warps=1, registers=64),  # 16 B shared
+    Config(TILE=512, num_warps=2, registers=40),  # 16 B shared
+    Config(TILE=1024, num_warps=1, registers=96),  # 32 B shared
     Config(TILE=4096, num_warps=4, registers=96),  # 128 B shared
     Config(TILE=4096, num_warps=16, registers=40),  # 128 B shared
     Config(TILE=8192, num_warps=16, registers=64),  # 256 B shared
-    Config(TILE=512, num_warps=1, registers=255, spills=True),  # 16 B shared, 9800 B spilled
 )
 _BACKWARD_BLOCK_6 = (
-    Config(TILE=512, num_warps=4, registers=232),  # 256 B shared
-    Config(TILE=512, num_warps=8, registers=232),  # 512 B shared
-    Config(TILE=4096, num_warps=16, registers=124),  # 512 B shared
-    Config(TILE=512, num_warps=1, registers=254, spills=True),  # 32 B shared, 1360 B spilled
-    Config(TILE=512, num_warps=2, registers=255, spills=True),  # 256 B shared, 80 B spilled
-    Config(TILE=1024, num_warps=2, registers=255, spills=True),  # 256 B shared, 80 B spilled
+    Config(TILE=512, num_warps=1, registers=232),  # 32 B shared
+    Config(TILE=512, num_warps=2, registers=120),  # 64 B shared
+    Config(TILE=512, num_warps=4, registers=72),  # 64 B shared
+    Config(TILE=512, num_warps=8, registers=48),  # 64 B shared
+    Config(TILE=1024, num_warps=2, registers=232),  # 128 B shared
+    Config(TILE=4096, num_warps=16, registers=123),  # 512 B shared
 )
 _BACKWARD_BLOCK_7 = (
     Config(TILE=1024, num_warps=1),  # at most 16 B shared, unproven
@@ -296,6 +296,38 @@ _BACKWARD_LOOP_2 = (
     Config(TILE=16384, num_warps=8),  # at most 16384 B shared, unproven
 )
 _BACKWARD_LOOP_3 = (
+    Config(TILE=2048, num_warps=4, registers=32),  # 16 B shared, 43 registers in split rows
+    Config(TILE=2048, num_warps=8, registers=32),  # 32 B shared, 36 registers in split rows
+    Config(TILE=4096, num_warps=4, registers=96),  # 16 B shared
+    Config(TILE=4096, num_warps=8, registers=62),  # 32 B shared
+    Config(TILE=4096, num_warps=16, registers=32),  # 64 B shared, 36 registers in split rows
+    Config(TILE=8192, num_warps=16, registers=62),  # 64 B shared
+)
+_BACKWARD_LOOP_4 = (
+    Config(TILE=2048, num_warps=4, registers=53),  # 16 B shared
+    Config(TILE=2048, num_warps=8, registers=40),  # 32 B shared
+    Config(TILE=4096, num_warps=4, registers=70),  # 16 B shared
+    Config(TILE=4096, num_warps=8, registers=63),  # 32 B shared
+    Config(TILE=4096, num_warps=16, registers=40),  # 64 B shared
+    Config(TILE=8192, num_warps=16, registers=64),  # 64 B shared
+)
+_BACKWARD_LOOP_5 = (
+    Config(TILE=2048, num_warps=4, registers=72),  # 16 B shared
+    Config(TILE=4096, num_warps=4, registers=128),  # 16 B shared
+    Config(TILE=4096, num_warps=8, registers=76),  # 32 B shared
+    Config(TILE=8192, num_warps=16, registers=100),  # 64 B shared
+    Config(TILE=16384, num_warps=8, registers=128),  # 32 B shared
+    Config(TILE=8192, num_warps=8, registers=128, spills=True),  # 32 B shared, 4 B spilled
+)
+_BACKWARD_LOOP_6 = (
+    Config(TILE=2048, num_warps=4, registers=240),  # 32 B shared
+    Config(TILE=2048, num_warps=8, registers=128),  # 64 B shared
+    Config(TILE=4096, num_warps=8, registers=240),  # 64 B shared
+    Config(TILE=4096, num_warps=16, registers=128),  # 128 B shared
+    Config(TILE=4096, num_warps=4, registers=255, spills=True),  # 32 B shared, 836 B spilled
+    Config(TILE=8192, num_warps=16, registers=128, spills=True),  # 128 B shared, 508 B spilled
+)
+_BACKWARD_LOOP_7 = (
     Config(TILE=2048, num_warps=4),  # at most 2048 B shared, unproven
     Config(TILE=2048, num_warps=8),  # at most 2048 B shared, unproven
     Config(TILE=4096, num_warps=4),  # at most 4096 B shared, unproven
@@ -305,15 +337,19 @@ _BACKWARD_LOOP_3 = (
 )
 #: Sweeps over one row, TILE elements at a time; by architecture class and element size in bytes.
 BACKWARD_LOOP_CONFIGS = by_class(
-    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2), _BACKWARD_LOOP_1),
+    (("sm_80", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2), _BACKWARD_LOOP_1),
     (
-        ("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120", "gfx90a", "gfx942", "gfx950"),
+        ("sm_80", "sm_100", "sm_89", "sm_86", "sm_120", "gfx90a", "gfx942", "gfx950"),
         (8,),
         _BACKWARD_LOOP_1,
     ),
     (("gfx90a", "gfx942", "gfx950"), (1, 2), _BACKWARD_LOOP_2),
-    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (4,), _BACKWARD_LOOP_2),
-    (("gfx90a", "gfx942", "gfx950"), (4,), _BACKWARD_LOOP_3),
+    (("sm_80", "sm_100", "sm_89", "sm_86", "sm_120"), (4,), _BACKWARD_LOOP_2),
+    (("sm_90",), (1,), _BACKWARD_LOOP_3),
+    (("sm_90",), (2,), _BACKWARD_LOOP_4),
+    (("sm_90",), (4,), _BACKWARD_LOOP_5),
+    (("sm_90",), (8,), _BACKWARD_LOOP_6),
+    (("gfx90a", "gfx942", "gfx950"), (4,), _BACKWARD_LOOP_7),
 )
 
 

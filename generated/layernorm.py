@@ -226,7 +226,7 @@ _BACKWARD_BLOCK_3 = (
     Config(TILE=1024, num_warps=1, registers=80),  # 128 B shared
     Config(TILE=4096, num_warps=2, registers=167),  # 256 B shared
     Config(TILE=4096, num_warps=4, registers=80),  # 512 B shared
-    Config(TILE=4096, num_warps=8, registers=48),  # 4096 B shared
+    Config(TILE=4096, num_warps=8, registers=48),  # 32 B shared
     Config(TILE=8192, num_warps=4, registers=146),  # 512 B shared
     Config(TILE=16384, num_warps=16, registers=123),  # 64 B shared
 )
@@ -234,7 +234,7 @@ _BACKWARD_BLOCK_4 = (
     Config(TILE=1024, num_warps=1, registers=72),  # 0 B shared
     Config(TILE=4096, num_warps=2, registers=163),  # 256 B shared
     Config(TILE=4096, num_warps=4, registers=80),  # 512 B shared
-    Config(TILE=4096, num_warps=8, registers=48),  # 64 B shared
+    Config(TILE=4096, num_warps=8, registers=48),  # 32 B shared
     Config(TILE=8192, num_warps=4, registers=167),  # 512 B shared
     Config(TILE=16384, num_warps=16, registers=83),  # 64 B shared
 )
@@ -242,15 +242,15 @@ _BACKWARD_BLOCK_5 = (
     Config(TILE=1024, num_warps=1, registers=78),  # 0 B shared
     Config(TILE=4096, num_warps=2, registers=184),  # 512 B shared
     Config(TILE=4096, num_warps=4, registers=96),  # 512 B shared
-    Config(TILE=4096, num_warps=8, registers=48),  # 64 B shared
+    Config(TILE=4096, num_warps=8, registers=48),  # 32 B shared
     Config(TILE=8192, num_warps=4, registers=184),  # 512 B shared
     Config(TILE=16384, num_warps=16, registers=100),  # 64 B shared
 )
 _BACKWARD_BLOCK_6 = (
+    Config(TILE=512, num_warps=1, registers=118),  # 0 B shared
     Config(TILE=512, num_warps=2, registers=90),  # 64 B shared
     Config(TILE=1024, num_warps=1, registers=202),  # 0 B shared
     Config(TILE=4096, num_warps=8, registers=162),  # 512 B shared
-    Config(TILE=512, num_warps=1, registers=255, spills=True),  # 0 B shared, 8956 B spilled
     Config(TILE=4096, num_warps=4, registers=255, spills=True),  # 1024 B shared, 160 B spilled
     Config(TILE=8192, num_warps=16, registers=128, spills=True),  # 1024 B shared, 120 B spilled
 )
@@ -396,7 +396,9 @@ _BACKWARD_SUMS_5 = (
     Config(TILE=8192, PROGRAMS=1, num_warps=8, num_stages=3, registers=178),  # 49184 B shared
     Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=3, registers=122),  # 49216 B shared
     Config(TILE=8192, PROGRAMS=1, num_warps=32, num_stages=3, registers=64),  # 49280 B shared
-    Config(TILE=16384, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 99360 B shared, unproven
+    Config(
+        TILE=16384, PROGRAMS=1, num_warps=8, num_stages=3, registers=255
+    ),  # 98336 B shared, 80 B spilled
     Config(
         TILE=4096, PROGRAMS=2, num_warps=4, num_stages=3, registers=255, spills=True
     ),  # 24592 B shared, 28 B spilled
@@ -407,7 +409,9 @@ _BACKWARD_SUMS_6 = (
     Config(TILE=8192, PROGRAMS=1, num_warps=8, num_stages=3, registers=210),  # 98336 B shared
     Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=3, registers=104),  # 98368 B shared
     Config(TILE=8192, PROGRAMS=1, num_warps=32, num_stages=3, registers=60),  # 98432 B shared
-    Config(TILE=16384, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 197664 B shared, unproven
+    Config(
+        TILE=16384, PROGRAMS=1, num_warps=8, num_stages=3, registers=255
+    ),  # 196640 B shared, 116 B spilled
 )
 _BACKWARD_SUMS_7 = (
     Config(TILE=4096, PROGRAMS=2, num_warps=4, num_stages=3, registers=168),  # 98344 B shared

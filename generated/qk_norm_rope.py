@@ -232,7 +232,7 @@ _BACKWARD_BLOCK_4 = (
     Config(TILE=1024, num_warps=1, registers=148),  # 128 B shared
     Config(TILE=4096, num_warps=4, registers=150),  # 512 B shared
     Config(TILE=4096, num_warps=8, registers=80),  # 32 B shared
-    Config(TILE=4096, num_warps=16, registers=50),  # 8192 B shared
+    Config(TILE=4096, num_warps=16, registers=49),  # 64 B shared
     Config(TILE=8192, num_warps=32, registers=47),  # 128 B shared
 )
 _BACKWARD_BLOCK_5 = (
@@ -240,13 +240,13 @@ _BACKWARD_BLOCK_5 = (
     Config(TILE=1024, num_warps=1, registers=143),  # 0 B shared
     Config(TILE=4096, num_warps=4, registers=158),  # 512 B shared
     Config(TILE=4096, num_warps=8, registers=83),  # 32 B shared
-    Config(TILE=4096, num_warps=16, registers=51),  # 8192 B shared
+    Config(TILE=4096, num_warps=16, registers=51),  # 64 B shared
     Config(TILE=8192, num_warps=32, registers=51),  # 128 B shared
 )
 _BACKWARD_BLOCK_6 = (
     Config(TILE=512, num_warps=1, registers=96),  # 0 B shared
     Config(TILE=512, num_warps=2, registers=60),  # 512 B shared
-    Config(TILE=512, num_warps=4, registers=178),  # 512 B shared
+    Config(TILE=512, num_warps=4, registers=40),  # 512 B shared
     Config(TILE=1024, num_warps=2, registers=124),  # 512 B shared
     Config(TILE=1024, num_warps=4, registers=56),  # 512 B shared
     Config(TILE=4096, num_warps=16, registers=60),  # 64 B shared
@@ -254,7 +254,7 @@ _BACKWARD_BLOCK_6 = (
 _BACKWARD_BLOCK_7 = (
     Config(TILE=512, num_warps=2, registers=116),  # 64 B shared
     Config(TILE=512, num_warps=4, registers=72),  # 1024 B shared
-    Config(TILE=512, num_warps=8, registers=178),  # 64 B shared
+    Config(TILE=512, num_warps=8, registers=44),  # 64 B shared
     Config(TILE=1024, num_warps=4, registers=117),  # 1024 B shared
     Config(TILE=1024, num_warps=8, registers=70),  # 128 B shared
     Config(TILE=1024, num_warps=16, registers=44),  # 128 B shared

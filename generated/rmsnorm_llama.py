@@ -238,7 +238,7 @@ _BACKWARD_BLOCK_3 = (
 _BACKWARD_BLOCK_4 = (
     Config(TILE=1024, num_warps=1, registers=72),  # 128 B shared
     Config(TILE=4096, num_warps=2, registers=143),  # 256 B shared
-    Config(TILE=4096, num_warps=8, registers=48),  # 4096 B shared
+    Config(TILE=4096, num_warps=8, registers=46),  # 32 B shared
     Config(TILE=8192, num_warps=4, registers=143),  # 512 B shared
     Config(TILE=16384, num_warps=8, registers=144),  # 32 B shared
     Config(TILE=32768, num_warps=16, registers=128, spills=True),  # 64 B shared, 44 B spilled
@@ -246,7 +246,7 @@ _BACKWARD_BLOCK_4 = (
 _BACKWARD_BLOCK_5 = (
     Config(TILE=1024, num_warps=1, registers=77),  # 0 B shared
     Config(TILE=4096, num_warps=2, registers=143),  # 256 B shared
-    Config(TILE=4096, num_warps=8, registers=48),  # 64 B shared
+    Config(TILE=4096, num_warps=8, registers=48),  # 32 B shared
     Config(TILE=8192, num_warps=4, registers=146),  # 512 B shared
     Config(TILE=16384, num_warps=8, registers=148),  # 32 B shared
     Config(TILE=32768, num_warps=16, registers=128, spills=True),  # 64 B shared, 48 B spilled
@@ -255,16 +255,16 @@ _BACKWARD_BLOCK_6 = (
     Config(TILE=1024, num_warps=1, registers=88),  # 0 B shared
     Config(TILE=4096, num_warps=2, registers=168),  # 512 B shared
     Config(TILE=4096, num_warps=4, registers=95),  # 512 B shared
-    Config(TILE=4096, num_warps=8, registers=54),  # 64 B shared
+    Config(TILE=4096, num_warps=8, registers=54),  # 32 B shared
     Config(TILE=8192, num_warps=4, registers=176),  # 512 B shared
     Config(TILE=16384, num_warps=16, registers=94),  # 64 B shared
 )
 _BACKWARD_BLOCK_7 = (
+    Config(TILE=512, num_warps=1, registers=102),  # 0 B shared
     Config(TILE=512, num_warps=2, registers=76),  # 64 B shared
     Config(TILE=1024, num_warps=1, registers=195),  # 0 B shared
     Config(TILE=4096, num_warps=4, registers=254),  # 1024 B shared
     Config(TILE=4096, num_warps=8, registers=141),  # 512 B shared
-    Config(TILE=512, num_warps=1, registers=254, spills=True),  # 0 B shared, 6416 B spilled
     Config(TILE=8192, num_warps=16, registers=128, spills=True),  # 1024 B shared, 24 B spilled
 )
 _BACKWARD_BLOCK_8 = (

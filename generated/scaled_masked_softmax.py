@@ -232,36 +232,36 @@ _BACKWARD_BLOCK_3 = (
     Config(TILE=8192, num_warps=16),  # at most 1024 B shared, unproven
 )
 _BACKWARD_BLOCK_4 = (
-    Config(TILE=4096, num_warps=2, registers=156),  # 128 B shared
-    Config(TILE=4096, num_warps=8, registers=55),  # 128 B shared
-    Config(TILE=8192, num_warps=4, registers=156),  # 256 B shared
-    Config(TILE=8192, num_warps=8, registers=80),  # 256 B shared
-    Config(TILE=16384, num_warps=8, registers=151),  # 512 B shared
-    Config(TILE=32768, num_warps=32, registers=64, spills=True),  # 1024 B shared, 64 B spilled
+    Config(TILE=4096, num_warps=2, registers=148),  # 1024 B shared
+    Config(TILE=4096, num_warps=8, registers=48),  # 128 B shared
+    Config(TILE=8192, num_warps=4, registers=148),  # 1024 B shared
+    Config(TILE=8192, num_warps=8, registers=80),  # 1024 B shared
+    Config(TILE=16384, num_warps=8, registers=151),  # 1024 B shared
+    Config(TILE=32768, num_warps=32, registers=64, spills=True),  # 1024 B shared, 52 B spilled
 )
 _BACKWARD_BLOCK_5 = (
-    Config(TILE=4096, num_warps=2, registers=157),  # 128 B shared
-    Config(TILE=4096, num_warps=8, registers=48),  # 128 B shared
-    Config(TILE=8192, num_warps=4, registers=154),  # 256 B shared
-    Config(TILE=8192, num_warps=8, registers=80),  # 256 B shared
-    Config(TILE=16384, num_warps=8, registers=160),  # 512 B shared
-    Config(TILE=32768, num_warps=32, registers=64, spills=True),  # 1024 B shared, 48 B spilled
+    Config(TILE=4096, num_warps=2, registers=157),  # 1024 B shared
+    Config(TILE=4096, num_warps=8, registers=48),  # 1024 B shared
+    Config(TILE=8192, num_warps=4, registers=154),  # 1024 B shared
+    Config(TILE=8192, num_warps=8, registers=80),  # 1024 B shared
+    Config(TILE=16384, num_warps=8, registers=156),  # 1024 B shared
+    Config(TILE=32768, num_warps=32, registers=64, spills=True),  # 1024 B shared, 40 B spilled
 )
 _BACKWARD_BLOCK_6 = (
-    Config(TILE=512, num_warps=1, registers=63),  # 16 B shared
-    Config(TILE=4096, num_warps=2, registers=164),  # 128 B shared
-    Config(TILE=4096, num_warps=8, registers=48),  # 128 B shared
-    Config(TILE=8192, num_warps=4, registers=164),  # 256 B shared
-    Config(TILE=16384, num_warps=16, registers=90),  # 512 B shared
-    Config(TILE=1024, num_warps=1, registers=255, spills=True),  # 32 B shared, 44 B spilled
+    Config(TILE=512, num_warps=1, registers=80),  # 1024 B shared
+    Config(TILE=1024, num_warps=1, registers=96),  # 1024 B shared
+    Config(TILE=4096, num_warps=2, registers=160),  # 1024 B shared
+    Config(TILE=4096, num_warps=8, registers=48),  # 1024 B shared
+    Config(TILE=8192, num_warps=4, registers=160),  # 1024 B shared
+    Config(TILE=16384, num_warps=16, registers=90),  # 1024 B shared
 )
 _BACKWARD_BLOCK_7 = (
-    Config(TILE=512, num_warps=2, registers=56),  # 64 B shared
-    Config(TILE=1024, num_warps=1, registers=154),  # 64 B shared
-    Config(TILE=4096, num_warps=4, registers=230),  # 512 B shared
-    Config(TILE=4096, num_warps=8, registers=121),  # 512 B shared
-    Config(TILE=8192, num_warps=16, registers=120),  # 1024 B shared
-    Config(TILE=512, num_warps=1, registers=255, spills=True),  # 32 B shared, 4496 B spilled
+    Config(TILE=512, num_warps=1, registers=80),  # 1024 B shared
+    Config(TILE=512, num_warps=2, registers=56),  # 2048 B shared
+    Config(TILE=4096, num_warps=4, registers=230),  # 2048 B shared
+    Config(TILE=4096, num_warps=8, registers=121),  # 2048 B shared
+    Config(TILE=8192, num_warps=16, registers=120),  # 2048 B shared
+    Config(TILE=1024, num_warps=1, registers=154, spills=True),  # 1024 B shared, 8 B spilled
 )
 _BACKWARD_BLOCK_8 = (
     Config(TILE=4096, num_warps=4),  # at most 64 B shared, unproven
@@ -301,36 +301,38 @@ _BACKWARD_LOOP_2 = (
     Config(TILE=16384, num_warps=32),  # at most 65536 B shared, unproven
 )
 _BACKWARD_LOOP_3 = (
-    Config(TILE=2048, num_warps=4, registers=32),  # 16 B shared
-    Config(TILE=2048, num_warps=8, registers=28),  # 4096 B shared, 32 registers in split rows
+    Config(TILE=2048, num_warps=4, registers=72),  # 16 B shared
+    Config(TILE=2048, num_warps=8, registers=44),  # 4096 B shared
     Config(TILE=4096, num_warps=4, registers=32),  # 16 B shared, 37 registers in split rows
     Config(TILE=8192, num_warps=16, registers=32),  # 64 B shared
     Config(TILE=16384, num_warps=8, registers=63),  # 32 B shared
     Config(TILE=32768, num_warps=32, registers=32),  # 128 B shared, 39 registers in split rows
 )
 _BACKWARD_LOOP_4 = (
-    Config(TILE=2048, num_warps=4, registers=32),  # 16 B shared
-    Config(TILE=2048, num_warps=8, registers=34),  # 32 B shared
+    Config(TILE=2048, num_warps=4, registers=66),  # 16 B shared
+    Config(TILE=2048, num_warps=8, registers=40),  # 32 B shared
     Config(TILE=4096, num_warps=4, registers=52),  # 16 B shared
-    Config(TILE=8192, num_warps=16, registers=36),  # 64 B shared
-    Config(TILE=16384, num_warps=8, registers=85),  # 32 B shared, 116 registers in split rows
-    Config(TILE=32768, num_warps=32, registers=44),  # 128 B shared, 46 registers in split rows
+    Config(TILE=8192, num_warps=16, registers=40),  # 64 B shared
+    Config(TILE=16384, num_warps=8, registers=127),  # 32 B shared
+    Config(TILE=32768, num_warps=32, registers=46),  # 128 B shared
 )
 _BACKWARD_LOOP_5 = (
-    Config(TILE=2048, num_warps=4, registers=44),  # 16 B shared
+    Config(TILE=2048, num_warps=4, registers=64),  # 16 B shared
     Config(TILE=2048, num_warps=8, registers=46),  # 32 B shared
-    Config(TILE=4096, num_warps=4, registers=71),  # 16 B shared, 88 registers in split rows
-    Config(TILE=8192, num_warps=16, registers=51),  # 64 B shared
-    Config(TILE=16384, num_warps=8, registers=128),  # 32 B shared, 148 registers in split rows
-    Config(TILE=32768, num_warps=32, registers=62),  # 128 B shared, 64 registers in split rows
+    Config(TILE=4096, num_warps=4, registers=80),  # 16 B shared, 88 registers in split rows
+    Config(TILE=8192, num_warps=16, registers=46),  # 64 B shared
+    Config(TILE=16384, num_warps=8, registers=170),  # 32 B shared
+    Config(TILE=32768, num_warps=32, registers=64, spills=True),  # 128 B shared, 76 B spilled
 )
 _BACKWARD_LOOP_6 = (
-    Config(TILE=2048, num_warps=4, registers=66),  # 32 B shared
-    Config(TILE=2048, num_warps=8, registers=58),  # 64 B shared
+    Config(TILE=2048, num_warps=4, registers=128),  # 32 B shared
+    Config(TILE=2048, num_warps=8, registers=64),  # 64 B shared
     Config(TILE=2048, num_warps=16, registers=40),  # 128 B shared
-    Config(TILE=8192, num_warps=4, registers=192),  # 32 B shared, 252 registers in split rows
-    Config(TILE=16384, num_warps=32, registers=60),  # 256 B shared
-    Config(TILE=8192, num_warps=16, registers=64, spills=True),  # 128 B shared, 4 B spilled
+    Config(TILE=8192, num_warps=16, registers=90),  # 128 B shared
+    Config(
+        TILE=8192, num_warps=4, registers=245, spills=True
+    ),  # 32 B shared, 252 registers in split rows, 8 B spilled
+    Config(TILE=16384, num_warps=32, registers=64, spills=True),  # 256 B shared, 120 B spilled
 )
 _BACKWARD_LOOP_7 = (
     Config(TILE=8192, num_warps=4),  # at most 2048 B shared, unproven
@@ -395,56 +397,46 @@ _BACKWARD_SUMS_3 = (
     Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 8320 B shared, unproven
 )
 _BACKWARD_SUMS_4 = (
-    Config(TILE=8192, PROGRAMS=1, num_warps=4, num_stages=3, registers=255),  # 32784 B shared
-    Config(TILE=8192, PROGRAMS=1, num_warps=8, num_stages=3, registers=186),  # 32800 B shared
-    Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=3, registers=99),  # 32832 B shared
-    Config(TILE=16384, PROGRAMS=1, num_warps=8, num_stages=3, registers=255),  # 65568 B shared
-    Config(TILE=16384, PROGRAMS=1, num_warps=32, num_stages=3, registers=64),  # 65664 B shared
+    Config(TILE=8192, PROGRAMS=1, num_warps=4, num_stages=3, registers=206),  # 32768 B shared
+    Config(TILE=8192, PROGRAMS=1, num_warps=8, num_stages=3, registers=149),  # 32768 B shared
+    Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=3, registers=95),  # 32768 B shared
+    Config(TILE=16384, PROGRAMS=1, num_warps=8, num_stages=3, registers=209),  # 65536 B shared
+    Config(TILE=16384, PROGRAMS=1, num_warps=16, num_stages=3, registers=123),  # 65536 B shared
     Config(
-        TILE=16384, PROGRAMS=1, num_warps=16, num_stages=3, registers=128, spills=True
-    ),  # 65600 B shared, 8 B spilled
+        TILE=16384, PROGRAMS=1, num_warps=32, num_stages=3, registers=64, spills=True
+    ),  # 65536 B shared, 4 B spilled
 )
 _BACKWARD_SUMS_5 = (
-    Config(TILE=8192, PROGRAMS=1, num_warps=8, num_stages=3, registers=168),  # 65568 B shared
-    Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=3, registers=83),  # 65600 B shared
-    Config(TILE=16384, PROGRAMS=1, num_warps=16, num_stages=3, registers=128),  # 131136 B shared
-    Config(TILE=16384, PROGRAMS=1, num_warps=32, num_stages=3, registers=64),  # 131200 B shared
-    Config(
-        TILE=8192, PROGRAMS=1, num_warps=4, num_stages=3, registers=255, spills=True
-    ),  # 65552 B shared, 4 B spilled
-    Config(
-        TILE=16384, PROGRAMS=1, num_warps=8, num_stages=3, registers=255, spills=True
-    ),  # 131104 B shared, 4 B spilled
+    Config(TILE=8192, PROGRAMS=1, num_warps=4, num_stages=3, registers=182),  # 65536 B shared
+    Config(TILE=8192, PROGRAMS=1, num_warps=8, num_stages=3, registers=98),  # 65536 B shared
+    Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=3, registers=78),  # 65536 B shared
+    Config(TILE=16384, PROGRAMS=1, num_warps=8, num_stages=3, registers=141),  # 131072 B shared
+    Config(TILE=16384, PROGRAMS=1, num_warps=16, num_stages=3, registers=98),  # 131072 B shared
+    Config(TILE=16384, PROGRAMS=1, num_warps=32, num_stages=3, registers=64),  # 131072 B shared
 )
 _BACKWARD_SUMS_6 = (
-    Config(TILE=8192, PROGRAMS=1, num_warps=8, num_stages=3, registers=163),  # 131104 B shared
-    Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=3, registers=87),  # 131136 B shared
-    Config(TILE=8192, PROGRAMS=1, num_warps=32, num_stages=3, registers=51),  # 131200 B shared
-    Config(
-        TILE=8192, PROGRAMS=1, num_warps=4, num_stages=3, registers=255, spills=True
-    ),  # 131088 B shared, 36 B spilled
-    Config(
-        TILE=16384, PROGRAMS=1, num_warps=8, num_stages=1, registers=255, spills=True
-    ),  # 4096 B shared, 56 B spilled
-    Config(
-        TILE=16384, PROGRAMS=1, num_warps=16, num_stages=1, registers=128, spills=True
-    ),  # 8192 B shared, 60 B spilled
+    Config(TILE=8192, PROGRAMS=1, num_warps=4, num_stages=3, registers=179),  # 131072 B shared
+    Config(TILE=8192, PROGRAMS=1, num_warps=8, num_stages=3, registers=102),  # 131072 B shared
+    Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=3, registers=64),  # 131072 B shared
+    Config(TILE=8192, PROGRAMS=1, num_warps=32, num_stages=3, registers=53),  # 131072 B shared
+    Config(TILE=16384, PROGRAMS=1, num_warps=8, num_stages=1, registers=224),  # 4096 B shared
+    Config(TILE=16384, PROGRAMS=1, num_warps=16, num_stages=1, registers=124),  # 8192 B shared
 )
 _BACKWARD_SUMS_7 = (
-    Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=3, registers=189),  # 65792 B shared
-    Config(TILE=4096, PROGRAMS=1, num_warps=8, num_stages=3, registers=189),  # 131136 B shared
     Config(
-        TILE=2048, PROGRAMS=1, num_warps=8, num_stages=3, registers=112, spills=True
-    ),  # 65792 B shared, 8 B spilled
+        TILE=2048, PROGRAMS=1, num_warps=8, num_stages=3, registers=116
+    ),  # 65792 B shared, 128 registers in split rows
+    Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=3, registers=194),  # 65792 B shared
+    Config(TILE=4096, PROGRAMS=1, num_warps=8, num_stages=3, registers=198),  # 131584 B shared
     Config(
         TILE=4096, PROGRAMS=1, num_warps=4, num_stages=3, registers=255, spills=True
-    ),  # 131104 B shared, 12 B spilled
+    ),  # 131584 B shared, 52 B spilled
     Config(
         TILE=8192, PROGRAMS=1, num_warps=8, num_stages=1, registers=255, spills=True
-    ),  # 4096 B shared, 20 B spilled
+    ),  # 4096 B shared, 24 B spilled
     Config(
         TILE=8192, PROGRAMS=1, num_warps=16, num_stages=1, registers=128, spills=True
-    ),  # 8192 B shared, 32 B spilled
+    ),  # 8192 B shared, 52 B spilled
 )
 _BACKWARD_SUMS_8 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 66624 B shared, unproven
