@@ -1505,7 +1505,9 @@ def evaluate(
     if all(0 in layout.shape for layout in layouts):
         # PyTorch has no maximum over nothing, even where nothing is done with it.
         first = next(tensor for tensor in inputs if tensor is not None)
-        return [first.new_empty(shape, dtype=dtype) for shape, _, dtype in layouts]
+        made = [first.new_empty(shape, dtype=dtype) for shape, _, dtype in layouts]
+        nothing = sum(t.sum() * 0.0 for t in inputs if t is not None and t.requires_grad)
+        return [t + nothing if t.is_floating_point() else t for t in made]
     wide = any(tensor is not None and tensor.dtype == torch.float64 for tensor in inputs)
     compute = torch.float64 if wide else torch.float32
     folded = [fold(*pair, op.fold) for pair in zip(op.inputs, inputs, strict=True)]
@@ -2456,10 +2458,12 @@ def _batched(op: "Op") -> Callable[..., Any]:
     """Return the rule of ``torch.vmap``: a batch is one more leading dim, or else a loop.
 
     It is a leading dim where exactly the tensors with the dim that those fold into are batched,
-    and every result has that dim.
+    all these and the results begin with it, and nothing depends on positions along it.
     """
     leading = [operand.dims[:1] == (op.fold,) for operand in op.inputs]
-    foldable = not op.partial and all(output.dims[:1] == (op.fold,) for output in op.results)
+    holders = [o for o in (*op.inputs, *op.results) if any(op.fold in entry for entry in o.dims)]
+    foldable = not op.partial and op.fold is not None and not op.positional
+    foldable = foldable and all(o.dims[:1] == (op.fold,) for o in (*holders, *op.results))
 
     def rule(info: Any, in_dims: Sequence[int | None], *arguments: Any) -> Any:
         pairs = list(zip(arguments, in_dims, strict=True))
@@ -2508,6 +2512,7 @@ class Op:
             it then: of these a process has a term.
         saved: results that only a backward sees.
         gradients: how it is differentiated; None for results that are constants to autograd.
+        positional: whether results depend on positions along the fold dim, or on its size.
         partial: whether a call says which outputs it wants, as that of a backward does.
     """
 
@@ -2529,6 +2534,7 @@ class Op:
         shards: Mapping[str, Sequence[str]] | None = None,
         saved: Sequence[Output] = (),
         gradients: Gradients | None = None,
+        positional: bool = False,
         partial: bool = False,
     ) -> None:
         self.name = name
@@ -2538,6 +2544,7 @@ class Op:
         self.saved = tuple(saved)
         self.results = (*self.outputs, *self.saved)
         self.gradients = gradients
+        self.positional = positional
         self.partial = partial
         self.variants = dict(variants)
         self.fold = fold
@@ -3484,7 +3491,7 @@ def floor_mod(a, b):
 @triton.jit
 def power(x, y):
     """Return x to the y, in fp64 inside: the exponent multiplies the error of a logarithm."""
-    both = (x == x) & (y == y)  # of both shapes
+    both = x + y == x  # of both shapes
     wide = tl.where(both, x, x).to(tl.float64)
     exponent = tl.where(both, y, y).to(tl.float64)
     size = tl.exp2(exponent * tl.log2(tl.abs(wide)))
@@ -3890,7 +3897,7 @@ def _carrying(
     alone = steps * (waiting + here * issuing)
     if work.joins and not ahead and tall > 1 and warps > vectors:
         alone *= UNSTAGED
-    stored = work.writes / (work.reads + work.writes)  # no step waits for it
+    stored = work.writes / (work.reads + work.writes or 1.0)  # no step waits for it
     moving = run_time(
         target, sharing * blocks, programs_resident(target, threads, needed, shared), warps, steps,
         steps * elements * size * (work.reads + work.writes + work.rereads / SHARED_RATE),

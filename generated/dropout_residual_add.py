@@ -2,7 +2,7 @@
 
 The mask is a function of the seed and the position alone, so that a backward can draw it again.
 
-Built by tilegen 0.1.0 from specs/dropout_residual_add.py (spec 0b10f04d, templates cffccd68).
+Built by tilegen 0.1.0 from specs/dropout_residual_add.py (spec 0b10f04d, templates 8d0fcba8).
 Rebuild with `tilegen build`; edits are overwritten.
 
 Traffic: 3*N*e + i bytes (e: bytes of an element, i: bytes of an index)
@@ -533,6 +533,7 @@ OP = Op(
     outputs=(Output("out", ("N",), like="x"),),
     fold="N",
     inplace=("x", "residual"),
+    positional=True,
     gradients=Gradients({"out": "grad_out"}, BACKWARD, alike=("x",)),
     variants={
         (): Variant(_plan, reference, gradients={"x": "grad_x", "residual": "grad_out"}),

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterable
+from typing import Final
 
 from tilegen.families import online
 from tilegen.ir.graph import Node, topological
@@ -12,7 +13,8 @@ def padding(node: Node, others: dict[Node, float], columns: tuple[str, ...]) -> 
     """The value in padded columns, or None where it is not known.
 
     A row whose statistics are not finite gives NaN or infinity in its real columns too, so a
-    known 0 or -inf is taken to survive a product with, or the subtraction of, a row's statistic.
+    known 0 or -inf is taken to survive a product with, or the subtraction of, a row's statistic,
+    and a 0 a product with what is finite where statistics are.
     """
     if node.op == "const":
         return float(node.attrs["value"])
@@ -31,12 +33,37 @@ def padding(node: Node, others: dict[Node, float], columns: tuple[str, ...]) -> 
             return float(TABLE[node.op].fold(*known))
         except (ArithmeticError, ValueError, TypeError):
             return None
-    first = known[0]
-    if node.op in ("mul", "div") and 0.0 in known[: 1 if node.op == "div" else 2]:
+    first, second = known[0], known[-1]
+    if node.op == "mul" and (
+        (first == 0.0 and _finite(node.args[1], others, columns))
+        or (second == 0.0 and _finite(node.args[0], others, columns))
+    ):
         return 0.0
-    if node.op in ("sub", "add") and first == -math.inf and known[1] is None:
-        return -math.inf if not set(node.args[1].dims) & set(columns) else None
-    return None
+    of_row = not set(node.args[-1].dims) & set(columns)
+    if node.op == "div" and first == 0.0 and of_row:
+        return 0.0
+    return -math.inf if node.op in ("sub", "add") and first == -math.inf and of_row else None
+
+
+#: Ops whose results are finite, as far as these exponents reach, where their arguments are.
+_FINITE: Final = (
+    "add", "sub", "mul", "neg", "abs", "maximum", "minimum", "clamp", "where", "cast", "tanh",
+    "sigmoid", "erf", "sin", "cos", "floor", "round", *(op.name for op in TABLE.values() if op.result == "bool"),
+)  # fmt: skip
+
+
+def _finite(node: Node, others: dict[Node, float], columns: tuple[str, ...]) -> bool:
+    """Whether a value is finite in padded columns, if the statistics of its row are."""
+    if node.op == "const" or not set(node.dims) & set(columns):
+        return True
+    known = padding(node, others, columns)
+    if known is not None:
+        return math.isfinite(known)
+    if node.op == "load":
+        return True  # real values: they reach the real columns too
+    if node.op == "div" and not set(node.args[1].dims) & set(columns):
+        return _finite(node.args[0], others, columns)
+    return node.op in _FINITE and all(_finite(arg, others, columns) for arg in node.args)
 
 
 def choose_others(roots: Iterable[Node], columns: tuple[str, ...]) -> dict[Node, float]:

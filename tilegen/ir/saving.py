@@ -9,12 +9,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from math import prod
+from typing import Final
 
 from tilegen import errors
 from tilegen.ir import types
 from tilegen.ir.autodiff import Gradient
 from tilegen.ir.build import Builder
-from tilegen.ir.graph import Graph, Node, Operand, Output, topological
+from tilegen.ir.graph import Graph, Node, Operand, Output, rewrite, topological
+from tilegen.ir.numerics import finalised
 from tilegen.ir.ops import TABLE
 from tilegen.ir.passes import share
 
@@ -65,7 +67,10 @@ def saving(
         and ("One",) not in output.stored
     }
     if keep is None:
-        chosen = _cheapest(gradient, results)
+        safe = {
+            n: o for n, o in results.items() if _exact(o) or _bears_rounding(gradient, forward, o)
+        }
+        chosen = _cheapest(gradient, safe)
     else:
         chosen = [results[name] for name in keep if name in results]
     made, stands_for = _loading(gradient, {o.value: o for o in chosen})
@@ -98,9 +103,29 @@ def _shared(forward: Graph, gradient: Gradient) -> tuple[Graph, Gradient]:
     """Both with common subexpressions once, so that nodes of one are found in the other."""
     count = len(forward.outputs)
     outputs = (*forward.outputs, *gradient.graph.outputs)
-    joint = share(replace(gradient.graph, outputs=outputs))
+    joint = share(_by_states(share(replace(gradient.graph, outputs=outputs))))
     graph = replace(gradient.graph, outputs=joint.outputs[count:])
     return replace(forward, outputs=joint.outputs[:count]), replace(gradient, graph=graph)
+
+
+def _by_states(graph: Graph) -> Graph:
+    """A graph in which a reduction whose states are used is used by them alone."""
+    reductions = {node.args[0] for node in graph.nodes if node.op == "state"}
+
+    def value(node: Node) -> Node:
+        if node not in reductions:
+            return node
+        build = Builder(graph.dims, node.span)
+        states = tuple(build.state(node, at) for at in range(2))
+        return replace(finalised(build, node, states), name=node.name)
+
+    def rule(node: Node) -> Node | None:
+        if node.op == "state" or reductions.isdisjoint(node.args):
+            return None
+        return replace(node, args=tuple(map(value, node.args)))
+
+    outputs = tuple(replace(output, value=value(output.value)) for output in graph.outputs)
+    return rewrite(replace(graph, outputs=outputs), rule)
 
 
 def _forward_nodes(gradient: Gradient) -> set[Node]:
@@ -111,6 +136,41 @@ def _forward_nodes(gradient: Gradient) -> set[Node]:
         if node.attrs.get("tensor") not in upstream and all(arg in found for arg in node.args):
             found.add(node)
     return found
+
+
+#: Ops that pass a rounding error on as it is, or next to other values.
+_BENIGN: Final = (
+    "mul", "add", "sub", "neg", "where", "cast", "narrow", "detach", "expand", "take", "stack",
+    "reduce",
+)  # fmt: skip
+#: Ops, with the place of an argument, that make much of an error in it once something was added.
+_SINGULAR: Final = {("div", 1), ("log", 0), ("log2", 0), ("sqrt", 0), ("rsqrt", 0), ("pow", 0)}
+
+
+def _bears_rounding(gradient: Gradient, forward: Graph, output: Output) -> bool:
+    """Whether a gradient may start from a result that was rounded to its storage type.
+
+    What the forward makes of it further must be benign: 1 - y is 0 for a rounded y, and its
+    logarithm no number. So must the gradient be, beyond the op's own formula, which is made to start
+    from the result; and no comparison holds any more. Statistics of rows are saved as they were.
+    """
+    known = set(forward.nodes)
+    made, stands_for = _loading(gradient, {output.value: output})
+    whole = {stands_for[node] for node in _statistics(made)}
+    rounded: dict[Node, bool] = {output.value: False}  # and whether something was added
+    for node in gradient.graph.nodes:
+        places = [at for at, arg in enumerate(node.args) if arg in rounded]
+        if not places or node in rounded or node in whole:
+            continue
+        if node.dtype.kind == "bool":
+            return False
+        added = any(rounded[node.args[at]] for at in places)
+        if node in known and node.op not in _BENIGN and not (node.op == "div" and places == [0]):
+            return False
+        if added and any((node.op, at) in _SINGULAR for at in places):
+            return False
+        rounded[node] = added or node.op in ("add", "sub", "reduce")
+    return True
 
 
 def _cheapest(gradient: Gradient, results: Mapping[str, Output]) -> list[Output]:

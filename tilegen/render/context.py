@@ -5,7 +5,7 @@ from typing import Any
 
 from tilegen import errors
 from tilegen.ir import types
-from tilegen.ir.graph import Graph, Output, Param
+from tilegen.ir.graph import Graph, Operand, Output, Param
 from tilegen.render.declaration import backward, forward, public
 from tilegen.render.fields import tuple_text
 from tilegen.render.parts import RenderedVariant
@@ -58,14 +58,21 @@ def _default(param: Param) -> str:
     return "" if param.required else f" = {param.default!r}"
 
 
+def _has_default(operands: Mapping[str, Operand], params: Mapping[str, Param], name: str) -> bool:
+    return operands[name].optional if name in operands else not params[name].required
+
+
 def _public_signature(traced: TracedSpec) -> str:
     operands = {operand.name: operand for operand in traced.operands}
     params = {param.name: param for param in traced.params}
     parts = []
-    for name in traced.order:
+    required = [name for name in traced.order if not _has_default(operands, params, name)]
+    last = traced.order.index(required[-1]) if required else -1
+    for at, name in enumerate(traced.order):
         if name in operands:
-            optional = operands[name].optional
-            parts.append(f"{name}: torch.Tensor" + (" | None = None" if optional else ""))
+            optional = " | None" if operands[name].optional else ""
+            default = " = None" if optional and at > last else ""
+            parts.append(f"{name}: torch.Tensor{optional}{default}")
         else:
             param = params[name]
             kinds = sorted({type(choice).__name__ for choice in param.choices})

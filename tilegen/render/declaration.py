@@ -48,6 +48,7 @@ def forward(traced: TracedSpec, variants: Sequence[RenderedVariant]) -> Declarat
         "inplace": repr(_inplace(variants)),
         "nonempty": repr(_nonempty(traced)),
         "preserve_strides": "True" * _preserves_strides(variants),
+        "positional": "True" * _counts_fold(variants),
         "shards": repr(shards(variant.graph for variant in variants)),
         "gradients": _gradients(variants),
     }
@@ -144,6 +145,18 @@ def _preserves_strides(variants: Sequence[RenderedVariant]) -> bool:
     """Whether results may lie in memory as their operands do, transposed or not."""
     plain = all(len(g) == 1 for v in variants for o in public(v.graph) for g in o.stored)
     return plain and not any(positional(v.graph) or p.columns for v in variants for p in v.programs)
+
+
+def _counts_fold(variants: Sequence[RenderedVariant]) -> bool:
+    """Whether a value depends on positions along the dimension that leading ones fold into."""
+    for graph in (variant.graph for variant in variants):
+        fold = next((dim.name for dim in graph.dims.values() if dim.fold), None)
+        for node in graph.nodes:
+            here = node.op == "index" and node.dims == (fold,)
+            users = [n for n in graph.nodes if node in n.args and n.op != "load"] if here else []
+            if users or (node.op == "size" and node.attrs["dim"] == fold):
+                return True
+    return False
 
 
 def _inplace(variants: Sequence[RenderedVariant]) -> tuple[str, ...]:

@@ -333,7 +333,7 @@ def _carrying(
     alone = steps * (waiting + here * issuing)
     if work.joins and not ahead and tall > 1 and warps > vectors:
         alone *= UNSTAGED
-    stored = work.writes / (work.reads + work.writes)  # no step waits for it
+    stored = work.writes / (work.reads + work.writes or 1.0)  # no step waits for it
     moving = run_time(
         target, sharing * blocks, programs_resident(target, threads, needed, shared), warps, steps,
         steps * elements * size * (work.reads + work.writes + work.rereads / SHARED_RATE),

@@ -287,7 +287,7 @@ def worse(
     slow: Mapping[Values, Sequence[float]], other: Sequence[Values], own: Sequence[Values]
 ) -> float:
     """How much slower `other` is than `own` where it is worst; infinity if one of it does not fit."""
-    if any(values not in slow for values in other):
+    if not own or not other or any(values not in slow for values in other):
         return math.inf
     times = [
         [min(at) for at in zip(*(slow[values] for values in configs), strict=True)]

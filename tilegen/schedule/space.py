@@ -119,7 +119,9 @@ def kept(demand: Demand, keys: tuple[Key, ...]) -> dict[Key, tuple[Values, ...]]
                 break
         for key in group:
             fits = fitting(demand, key)
-            good = fits.issuperset(own) and (not demand.only or _widest(fits) == _widest(own))
+            good = (
+                own and fits.issuperset(own) and (not demand.only or _widest(fits) == _widest(own))
+            )
             found[key] = (
                 own if good else portfolio(_ranked(demand, key, slow, fits), general=general)
             )

@@ -244,6 +244,11 @@ def unstack(x: Value, dim: DimType) -> tuple[Value, ...]:
 
 def uniform(seed: Value | int, *dims: DimType) -> Value:
     """Uniform numbers in [0, 1): Philox 4x32-10 at the row-major position (Salmon et al., 2011)."""
+    if as_value(seed).node.dims:
+        raise errors.BadType(
+            "the seed of uniform has dimensions", here(),
+            "one seed is for all elements: an Index[()] or an int; positions tell them apart",
+        )  # fmt: skip
     positions = [index(dim).node for dim in dims]
     names = tuple(dim.__name__ for dim in dims)
     return build("uniform", [as_value(seed).node, *positions], dims, types.real, dims=names)

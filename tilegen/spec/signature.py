@@ -48,10 +48,11 @@ class Signature:
                 raise errors.MissingAnnotation(
                     f"parameter {parameter.name!r} has no annotation", span
                 )
-            if parameter.kind not in (
-                parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY,
-            ):  # fmt: skip
-                raise errors.BadAnnotation(f"parameter {parameter.name!r} is variadic", span)
+            if parameter.kind is not parameter.POSITIONAL_OR_KEYWORD:
+                raise errors.BadAnnotation(
+                    f"parameter {parameter.name!r} is {parameter.kind.description}", span,
+                    "write plain parameters: the function of the module takes each by name too",
+                )  # fmt: skip
             with _located(span):
                 item = _parameter(parameter, hints[parameter.name], spec, span)
                 check_default(parameter, item, span)

@@ -201,7 +201,9 @@ class Value:
 
     def __matmul__(self, other: "Value") -> "Value":
         raise errors.FamilyMismatch(
-            "a product of two tensors", here(), "products belong to @matmul and @attention"
+            "a product of two tensors",
+            here(),
+            "no family builds products yet; sum(a * b, K) is one for small K",
         )
 
     def __bool__(self) -> bool:

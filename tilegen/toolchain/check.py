@@ -253,12 +253,16 @@ def check_autograd(
     if not getattr(subject.op.variants[variant.key], "gradients", None):
         return
     how = Draw(shape(subject, 33, chance), torch.float32, layout="mixed 3", seed=3, defaults=False)
-    inputs = with_upstream(subject, variant, how, device)
-    for asked, name, found in through_autograd(subject, variant, how, inputs):
-        yield Record(
-            subject.name, variant_name(subject, variant), str(how),
-            f"autograd of {', '.join(asked)}", name, found.ok, found.error, found.bound, found.reason,
-        )  # fmt: skip
+    place = subject.name, variant_name(subject, variant), str(how)
+    try:
+        inputs = with_upstream(subject, variant, how, device)
+        for asked, name, found in through_autograd(subject, variant, how, inputs):
+            yield Record(
+                *place, f"autograd of {', '.join(asked)}", name,
+                found.ok, found.error, found.bound, found.reason,
+            )  # fmt: skip
+    except Exception as error:
+        yield Record(*place, "autograd", "*", False, reason=f"{type(error).__name__}: {error}")
 
 
 # ---- the oracle ---------------------------------------------------------------------------------
