@@ -2454,6 +2454,10 @@ def _fake(op: "Op") -> Callable[..., Any]:
     return fake
 
 
+def _names(entry: "str | tuple[str, ...]") -> tuple[str, ...]:
+    return (entry,) if isinstance(entry, str) else entry
+
+
 def _batched(op: "Op") -> Callable[..., Any]:
     """Return the rule of ``torch.vmap``: a batch is one more leading dim, or else a loop.
 
@@ -2461,9 +2465,10 @@ def _batched(op: "Op") -> Callable[..., Any]:
     all these and the results begin with it, and nothing depends on positions along it.
     """
     leading = [operand.dims[:1] == (op.fold,) for operand in op.inputs]
-    holders = [o for o in (*op.inputs, *op.results) if any(op.fold in entry for entry in o.dims)]
-    foldable = not op.partial and op.fold is not None and not op.positional
-    foldable = foldable and all(o.dims[:1] == (op.fold,) for o in (*holders, *op.results))
+    inside = [o.dims for o in op.inputs if any(op.fold in _names(entry) for entry in o.dims)]
+    inside += [output.dims for output in op.results]
+    foldable = not (op.partial or op.positional) and op.fold is not None
+    foldable = foldable and all(dims[:1] == (op.fold,) for dims in inside)
 
     def rule(info: Any, in_dims: Sequence[int | None], *arguments: Any) -> Any:
         pairs = list(zip(arguments, in_dims, strict=True))

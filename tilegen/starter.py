@@ -23,6 +23,10 @@ def write_starter(family: str, name: str, folder: Path) -> Path:
         raise TilegenError(f"unknown family {family!r}: there are {', '.join(families())}")
     if not name.isidentifier() or keyword.iskeyword(name) or name.startswith("_"):
         raise TilegenError(f"{name!r} is no name for an op: use a Python identifier")
+    from tilegen.render.reserved import is_reserved  # what follows it takes long to load
+
+    if is_reserved(name, template_folder()):
+        raise TilegenError(f"an op cannot be called {name!r}: modules need the name themselves")
     path = folder / f"{name}.py"
     if path.exists():
         raise TilegenError(f"{path} exists: choose another name")

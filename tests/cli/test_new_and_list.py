@@ -37,6 +37,11 @@ def test_a_starter_spec_builds_as_it_is(project: Any, tilegen: Run, family: str)
         ("rowwise", "lambda", "error: 'lambda' is no name for an op: use a Python identifier\n"),
         ("rowwise", "../op", "error: '../op' is no name for an op: use a Python identifier\n"),
         ("rowwise", "_op", "error: '_op' is no name for an op: use a Python identifier\n"),
+        (
+            "rowwise",
+            "sum",
+            "error: an op cannot be called 'sum': modules need the name themselves\n",
+        ),
         ("rowwise", "scale", "error: specs/scale.py exists: choose another name\n"),
     ],
 )

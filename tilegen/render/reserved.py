@@ -15,10 +15,16 @@ from tilegen.render.runtime import public_names
 from tilegen.spec.trace import TracedSpec
 
 #: What a module defines or imports besides the names of `_runtime.py`.
-MODULE = frozenset(("OP", "reference", "torch", "triton", "tl"))
+MODULE = frozenset(("OP", "BACKWARD", "reference", "reference_backward", "torch", "triton", "tl"))
 
 #: What the public function and the reference take or use besides a spec's own arguments.
 ARGUMENTS = frozenset(("out", "backend", "autotune", "compute", "tensors", "params"))
+
+
+def is_reserved(name: str, templates: Path) -> bool:
+    """Whether no op may have this name."""
+    needed = name in MODULE | public_names(templates) or hasattr(builtins, name)
+    return name.startswith("_") or needed
 
 
 def check_names(traced: TracedSpec, templates: Path) -> None:
@@ -28,9 +34,8 @@ def check_names(traced: TracedSpec, templates: Path) -> None:
         ReservedName: the first such name.
     """
     module = MODULE | public_names(templates)
-    name = traced.name
-    if name.startswith("_") or name in module or hasattr(builtins, name):
-        raise errors.ReservedName(f"an op cannot be called {name!r}", traced.source.span)
+    if is_reserved(traced.name, templates):
+        raise errors.ReservedName(f"an op cannot be called {traced.name!r}", traced.source.span)
     for argument in _names(traced):
         if argument in module | ARGUMENTS:
             raise errors.ReservedName(

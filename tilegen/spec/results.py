@@ -64,9 +64,14 @@ def _result_hints(signature: Signature, count: int) -> tuple[Any, ...]:
     hints = typing.get_args(hint) if typing.get_origin(hint) is tuple else (hint,)
     if len(hints) != count:
         raise errors.BadResult(
-            f"{count} results, but the annotation says {len(hints)}", signature.source.returns
-        )
+            f"{count} results, but the annotation says {len(hints)}", signature.source.returns,
+            f"annotate -> {_annotation(count)}",
+        )  # fmt: skip
     return hints
+
+
+def _annotation(count: int) -> str:
+    return "Value" if count == 1 else f"tuple[{', '.join(['Value'] * count)}]"
 
 
 def _stored(signature: Signature, value: Value, hint: Any) -> tuple[tuple[str, ...], ...]:

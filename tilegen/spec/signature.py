@@ -63,7 +63,10 @@ class Signature:
             else:
                 params.append(item)
         if "return" not in hints:
-            raise errors.MissingAnnotation("the result has no annotation", source.span)
+            raise errors.MissingAnnotation(
+                "the result has no annotation", source.span,
+                "annotate -> Value, or tuple[Value, Value] for two; Out[M, One] says how it lies",
+            )  # fmt: skip
         if not operands:
             raise errors.BadAnnotation("a spec needs at least one tensor", source.span)
         _check_options(spec, source, operands, params)

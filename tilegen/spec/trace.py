@@ -226,4 +226,7 @@ class _foreign:
             error.span = error.span or self.source.deepest(trace)
             return
         span = self.source.deepest(trace)
-        raise errors.UnsupportedFunction(f"{type(error).__name__}: {error}", span) from error
+        said = f"{type(error).__name__}: {error}"
+        axes = any(f"'{word}'" in said for word in ("dim", "axis", "keepdim", "keepdims"))
+        hint = "reductions take names of dimensions: mean(x) or mean(x, N)" if axes else ""
+        raise errors.UnsupportedFunction(said, span, hint) from error

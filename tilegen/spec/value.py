@@ -313,9 +313,11 @@ def pointwise(op: str, *items: object) -> Value:
     row = TABLE[op]
     values = [as_value(item) for item in items]
     if op in ("and", "or", "xor", "not", "shl", "shr") and common(values).kind == "float":
+        shift = "shift integers: cast(x, i32) makes one"
         raise errors.BadType(
-            f"{op!r} of real values", here(), "combine comparisons: (a < b) & (b < c)"
-        )
+            f"{op!r} of real values", here(),
+            shift if op in ("shl", "shr") else "combine comparisons: (a < b) & (b < c)",
+        )  # fmt: skip
     if op == "where":
         if values[0].node.dtype.kind != "bool":
             values[0] = pointwise("ne", values[0], 0)
