@@ -124,6 +124,13 @@ def test_a_rounded_result_is_kept_only_where_that_does_no_harm(
     assert grad.isfinite().all()
 
 
+def test_a_choice_of_two_numbers_is_fp64_in_fp64(op: Callable[[str], Any]) -> None:
+    x, p = draw(3, 17).double(), draw(17) > 0.3
+    torch.testing.assert_close(
+        op("counted")(x, p), (x * x * p).sum(-1) / p.sum(), rtol=1e-14, atol=0
+    )
+
+
 def test_vmap_goes_one_by_one_where_a_batch_is_no_leading_dim(op: Callable[[str], Any]) -> None:
     x, w = draw(4, 3, 5), draw(5, 3)
     torch.testing.assert_close(torch.vmap(op("crossed"), in_dims=(0, None))(x, w), x * w.T)

@@ -33,7 +33,10 @@ class Printer:
             args = [self.text(arg, 0) for arg in node.args]
             if len(args) == 1 and is_scalar(node.args[0]):
                 args = [f"tl.cast({args[0]}, FLOAT)"]
-            return row.triton.format(*args), CALL
+            text = row.triton.format(*args)
+            # Triton makes fp32 of two numbers, whatever the arithmetic is in.
+            numbers = node.op == "where" and all(map(is_scalar, node.args[1:]))
+            return f"{text}.to(FLOAT)" if numbers and node.dtype.kind == "float" else text, CALL
         if row.arity == 1:
             return row.triton.format(self.text(node.args[0], row.level)), row.level
         left, right = (_plain_number(arg, node) for arg in node.args)
