@@ -129,7 +129,10 @@ def test_a_module_in_two_places_is_swapped_once() -> None:
 
 def test_a_model_may_be_one_module() -> None:
     norm = nn.RMSNorm(4)
-    assert swap(norm).swapped == {"": "RMSNorm"}
+    report = swap(norm)
+    assert report.swapped == {"": "RMSNorm"}
+    assert str(report) == "the model: RMSNorm"
+    assert str(swap(norm)) == "nothing to swap: no module of a kind that has kernels"
     assert isinstance(norm, knn.RMSNorm)
 
 
@@ -185,6 +188,8 @@ def test_an_unknown_backend_swaps_nothing() -> None:
     model, *_ = sample()
     with pytest.raises(ValueError, match="backend is 'cuda'"):
         swap(model, backend="cuda")
+    with pytest.raises(TypeError, match=r"takes a torch.nn.Module, got int"):
+        swap(3)  # type: ignore[arg-type]
     assert type(model.norm) is nn.RMSNorm
 
 

@@ -40,9 +40,9 @@ class Report:
     left: dict[str, str] = field(default_factory=dict)
 
     def __str__(self) -> str:
-        lines = [f"{path}: {name}" for path, name in self.swapped.items()]
-        lines += [f"{path}: left, {reason}" for path, reason in self.left.items()]
-        return "\n".join(lines)
+        lines = [f"{path or 'the model'}: {name}" for path, name in self.swapped.items()]
+        lines += [f"{path or 'the model'}: left, {why}" for path, why in self.left.items()]
+        return "\n".join(lines) or "nothing to swap: no module of a kind that has kernels"
 
 
 def swap(
@@ -66,9 +66,12 @@ def swap(
         only: asked with a path and a module; False leaves that one out, without a word.
 
     Raises:
+        TypeError: `model` is no module.
         ValueError: an unknown backend.
     """
     checked(backend)
+    if not isinstance(model, nn.Module):
+        raise TypeError(f"swap takes a torch.nn.Module, got {type(model).__name__}")
     report = Report()
     blocks = _transformers(model)
     table = {**TORCH, **(blocks.MODULES if blocks else {})}
