@@ -17,7 +17,7 @@ from rich.console import Console
 
 from tilegen import folder, starter, targets
 from tilegen.errors import SpecError, TilegenError, format_error
-from tilegen.render.writer import State
+from tilegen.render.writer import MANIFEST, State
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -90,7 +90,8 @@ def _print_states(report: folder.Report, out: Path) -> None:
         return
     other = [state for state in report.states if state.state is not State.FRESH]
     for state in other:
-        console.print(state.diff, end="")
+        if state.name != MANIFEST or len(other) == 1:  # it follows from the modules
+            console.print(state.diff, end="")
     for state in other:
         console.print(f"{state.state.value}: {out / state.name}")
     raise typer.Exit(1)
