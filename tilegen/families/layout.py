@@ -59,6 +59,27 @@ class Group:
         return (*self.variables, *sizes, self.linear, self.mask, *pairs)
 
 
+def total_of(dims: Sequence[str], several: str) -> str:
+    """The argument that counts positions along some dimensions."""
+    return dims[0] if len(dims) == 1 else several
+
+
+def row_group(dims: tuple[str, ...], mask: str) -> Group:
+    """Rows, over three axes; without dimensions there is one row."""
+    names = ("row_0", "row_1", "row_2")
+    sizes = (
+        Argument((total_of(dims, "ROWS"),), "rows.total"),
+        Argument(("ROWS_1", "ROWS_2"), "*rows.sizes[1:]"),
+    )
+    return Group("rows", "rows", dims, names, names, 3, mask, "rows", sizes if dims else ())
+
+
+def column_group(dims: tuple[str, ...]) -> Group:
+    """Columns over one axis."""
+    sizes = (Argument((total_of(dims, "COLS"),), "cols.total"),)
+    return Group("cols", "cols", dims, ("cols",), ("col",), 0, "in_cols", "cols", sizes)
+
+
 @dataclass
 class Layout:
     """The groups of a kernel, and the arguments that its addresses turn out to need."""

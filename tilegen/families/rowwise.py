@@ -10,7 +10,16 @@ from dataclasses import replace
 
 from tilegen.families import online, sweeps
 from tilegen.families.early import MOST_COLUMNS, loads_first, or_late
-from tilegen.families.layout import Group, Layout, joined, membership, walked
+from tilegen.families.layout import (
+    Group,
+    Layout,
+    column_group,
+    joined,
+    membership,
+    row_group,
+    total_of,
+    walked,
+)
 from tilegen.families.lower import Comments, LineOf, Lowering
 from tilegen.families.names import Names, taken
 from tilegen.families.padding import choose_others
@@ -23,7 +32,6 @@ from tilegen.families.program import (
     Schedule,
     Sweep,
     Workspace,
-    names_text,
     needed,
     needs,
     space_name,
@@ -111,28 +119,13 @@ class _Maker:
         self.part = part
         self.name, self.suffix = f"_{graph.name}{suffix}", suffix
         self.column_axes = min(len(columns), 2)
-        self.row_total = rows[0] if len(rows) == 1 else "ROWS"
-        self.column_total = columns[0] if len(columns) == 1 else "COLS"
-
-    def _row_group(self, mask: str) -> Group:
-        names = ("row_0", "row_1", "row_2")
-        sizes = (
-            Argument((self.row_total,), "rows.total"),
-            Argument(("ROWS_1", "ROWS_2"), "*rows.sizes[1:]"),
-        )
-        return Group(
-            "rows", "rows", self.rows, names, names, 3, mask, "rows", sizes if self.rows else ()
-        )
+        self.row_total = total_of(rows, "ROWS")
+        self.column_total = total_of(columns, "COLS")
 
     def _column_groups(self) -> tuple[Group, ...]:
         """One axis of columns, or two: apart where only some tensors have both."""
         if len(self.columns) == 1:
-            sizes = (Argument((self.column_total,), "cols.total"),)
-            return (
-                Group(
-                    "cols", "cols", self.columns, ("cols",), ("col",), 0, "in_cols", "cols", sizes
-                ),
-            )
+            return (column_group(self.columns),)
         apart = joined(membership(self.graph, self.columns), 2)
         if len(apart) == 1:
             names, mask = ("cols_0", "cols_1"), "in_cols_0 & in_cols_1"
@@ -188,8 +181,7 @@ class _Maker:
     def _lets(self) -> tuple[Let, ...]:
         """Axes of rows and columns; `width` is what a row takes in registers."""
         groups = self._column_groups()
-        lets = [Let("rows", f"call.axes({names_text(self.rows)}, limit=3, spare_last=True)")]
-        lets += [group.axes for group in groups]
+        lets = [group.axes for group in (row_group(self.rows, ""), *groups)]
         if self.column_axes == 1:
             return (
                 *lets,
@@ -205,7 +197,7 @@ class _Maker:
         )
 
     def lowering(self, graph: Graph, row_mask: str) -> Lowering:
-        layout = Layout(graph, (self._row_group(row_mask), *self._column_groups()))
+        layout = Layout(graph, (row_group(self.rows, row_mask), *self._column_groups()))
         values = tuple(output.value for output in graph.outputs)
         # A state that is handed on is an argument of this prefix.
         tensors = [*(o.name for o in graph.operands), *(o.name for o in graph.outputs)]

@@ -14,7 +14,7 @@ from dataclasses import replace
 
 from tilegen.families import order, sweeps
 from tilegen.families.early import ready
-from tilegen.families.layout import Group, Layout
+from tilegen.families.layout import Group, Layout, column_group, row_group, total_of
 from tilegen.families.lower import Comments, LineOf, Lowering
 from tilegen.families.names import Names, taken
 from tilegen.families.padding import choose_others
@@ -28,7 +28,6 @@ from tilegen.families.program import (
     Statement,
     Sweep,
     Workspace,
-    names_text,
     needed,
     needs,
     space_name,
@@ -68,7 +67,7 @@ class _Maker:
         self.graph, self.held, self.form = graph, held, form
         self.suffix, self.line_of, self.part = suffix, line_of, part
         self.kind = "sums" if form.whole else "columns"
-        self.column_total = _total(form.columns, "COLS")
+        self.column_total = total_of(form.columns, "COLS")
         read = {operand.name for operand in graph.operands}
         free = Names(taken(graph) | read)
         #: Names of the carried sums, and of the workspaces of the partial ones.
@@ -96,15 +95,8 @@ class _Maker:
 
     def _lets(self) -> tuple[Let, ...]:
         form = self.form
-        lets = [Let("rows", f"call.axes({names_text(form.rows)}, limit=3, spare_last=True)")]
-        if form.outer:
-            lets.append(
-                Let("outer", f"call.axes({names_text(form.outer)}, limit=2, spare_last=True)")
-            )
-        lets += [
-            Let("cols", f"call.axes({names_text(form.columns)}, limit=1)"),
-            Let("columns", "cols.total"),
-        ]
+        groups = (row_group(form.rows, ""), *self._outer_group(), column_group(form.columns))
+        lets = [*(group.axes for group in groups), Let("columns", "cols.total")]
         if form.whole:
             lets.append(Let("width", "next_power_of_2(columns)"))
         return tuple(lets)
@@ -146,7 +138,14 @@ class _Maker:
         """The kernel that goes over the rows."""
         form, graph = self.form, self.held
         first = form.columns[:1]  # several are one axis
-        layout = Layout(graph, (*self._outer_group(), self._row_group(), self._column_group()))
+        layout = Layout(
+            graph,
+            (
+                *self._outer_group(),
+                row_group(self.form.rows, "in_rows"),
+                column_group(self.form.columns),
+            ),
+        )
         values = tuple(output.value for output in graph.outputs)
         low = Lowering(
             graph, layout, Names(taken(graph) | {*self.carried.values()}), Comments(self.line_of),
@@ -181,7 +180,7 @@ class _Maker:
         facts = {
             "whole": form.whole,
             "outer": bool(form.outer),
-            "row_total": _total(form.rows, "ROWS"),
+            "row_total": total_of(form.rows, "ROWS"),
             "column_total": self.column_total,
             "outside": [o for o in layout.offsets if o.name in outside],
             "inside": [o for o in layout.offsets if o.name not in outside],
@@ -281,7 +280,9 @@ class _Maker:
         by_column = form.keeps_columns(sums[0])
         by_place = bool(form.outer) and form.keeps_outer(sums[0])
         groups = (*(self._outer_group() if by_place else (_nowhere(),)),)
-        layout = Layout(self.held, (*groups, *((self._column_group(),) if by_column else ())))
+        layout = Layout(
+            self.held, (*groups, *((column_group(self.form.columns),) if by_column else ()))
+        )
         low = Lowering(
             self.held, layout, Names(taken(self.held) | {*self.carried.values()}),
             Comments(self.line_of), {}, (),
@@ -318,29 +319,15 @@ class _Maker:
 
     # ---- what both are made of ----------------------------------------------------------------------
 
-    def _row_group(self) -> Group:
-        names = ("row_0", "row_1", "row_2")
-        sizes = (
-            Argument((_total(self.form.rows, "ROWS"),), "rows.total"),
-            Argument(("ROWS_1", "ROWS_2"), "*rows.sizes[1:]"),
-        )
-        return Group("rows", "rows", self.form.rows, names, names, 3, "in_rows", "rows", sizes)
-
     def _outer_group(self) -> tuple[Group, ...]:
         if not self.form.outer:
             return ()
         names = ("outer_0", "outer_1")
         sizes = (
-            Argument((_total(self.form.outer, "OUTER"),), "outer.total"),
+            Argument((total_of(self.form.outer, "OUTER"),), "outer.total"),
             Argument(("OUTER_1",), "outer.sizes[1]"),
         )
         return (Group("outer", "outer", self.form.outer, names, names, 2, "", "outer", sizes),)
-
-    def _column_group(self) -> Group:
-        sizes = (Argument((self.column_total,), "cols.total"),)
-        return Group(
-            "cols", "cols", self.form.columns, ("cols",), ("col",), 0, "in_cols", "cols", sizes
-        )
 
     def _kernel(
         self, ending: str, template: str, doc: str, low: Lowering, sweep: Sweep,
@@ -360,8 +347,3 @@ class _Maker:
 def _nowhere() -> Group:
     """Stands for outer dimensions where there are none: the one place, as a tile of one element."""
     return Group("", "outer", (), (), (), 0, "", "outer", ())
-
-
-def _total(dims: Sequence[str], several: str) -> str:
-    """The argument that counts positions along some dimensions."""
-    return dims[0] if len(dims) == 1 else several
