@@ -1,9 +1,6 @@
 """Each spec of `gradient_specs.py`: results and gradients, interpreted, against PyTorch's in fp64."""
 
-import importlib
-import subprocess
-import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,17 +8,6 @@ import pytest
 import torch
 
 SPECS = Path(__file__).with_name("gradient_specs.py")
-
-
-@pytest.fixture(scope="module")
-def op(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str], Any]]:
-    """Gives the public function of a spec."""
-    folder = tmp_path_factory.mktemp("gradients")
-    build = ["build", str(SPECS), "--out", str(folder / "gradient_kernels")]
-    subprocess.run([sys.executable, "-m", "tilegen", *build], check=True, capture_output=True)
-    sys.path.insert(0, str(folder))
-    yield lambda name: getattr(importlib.import_module(f"gradient_kernels.{name}"), name)
-    sys.path.remove(str(folder))
 
 
 def draw(*shape: int) -> torch.Tensor:

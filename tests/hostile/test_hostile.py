@@ -1,9 +1,6 @@
 """Each spec of `hostile_specs.py`, interpreted and in its reference, against PyTorch."""
 
-import importlib
-import subprocess
-import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -15,17 +12,6 @@ from tilegen.build import build_files
 from tilegen.targets import TARGETS
 
 SPECS = Path(__file__).with_name("hostile_specs.py")
-
-
-@pytest.fixture(scope="module")
-def op(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str], Any]]:
-    """Gives the public function of a spec."""
-    folder = tmp_path_factory.mktemp("hostile")
-    build = ["build", str(SPECS), "--out", str(folder / "hostile_kernels")]
-    subprocess.run([sys.executable, "-m", "tilegen", *build], check=True, capture_output=True)
-    sys.path.insert(0, str(folder))
-    yield lambda name: getattr(importlib.import_module(f"hostile_kernels.{name}"), name)
-    sys.path.remove(str(folder))
 
 
 def numbers(*shape: int) -> torch.Tensor:
