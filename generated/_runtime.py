@@ -1505,9 +1505,9 @@ def evaluate(
     if all(0 in layout.shape for layout in layouts):
         # PyTorch has no maximum over nothing, even where nothing is done with it.
         first = next(tensor for tensor in inputs if tensor is not None)
-        made = [first.new_empty(shape, dtype=dtype) for shape, _, dtype in layouts]
-        nothing = sum(t.sum() * 0.0 for t in inputs if t is not None and t.requires_grad)
-        return [t + nothing if t.is_floating_point() else t for t in made]
+        needing = [t.sum() for t in inputs if t is not None and t.requires_grad]
+        nothing = torch.stack(needing).sum() * 0.0 if needing else first.new_zeros(())
+        return [nothing.to(dtype).expand(shape).clone() for shape, _, dtype in layouts]
     wide = any(tensor is not None and tensor.dtype == torch.float64 for tensor in inputs)
     compute = torch.float64 if wide else torch.float32
     folded = [fold(*pair, op.fold) for pair in zip(op.inputs, inputs, strict=True)]
