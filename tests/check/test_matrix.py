@@ -56,7 +56,9 @@ def nothing_is_left_out(op: Subject, records: list[check.Record]) -> None:
 
 
 def test_the_same_seed_gives_the_same_check() -> None:
-    one, two, other = (check.run_check([of("silu")], seed=seed).records for seed in (1, 1, 2))
+    one, two, other = (
+        check.run_check([of("silu")], seed=seed, gradients=False).records for seed in (1, 1, 2)
+    )
     assert one == two
     assert one != other
 
