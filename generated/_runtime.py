@@ -643,6 +643,11 @@ def product(sizes: Iterable[int]) -> int:
     return result
 
 
+def _dims_of(entry: str | tuple[str, ...]) -> tuple[str, ...]:
+    """Return the dims that one stored dim is the product of."""
+    return (entry,) if isinstance(entry, str) else entry
+
+
 # --- Binding: sizes by name, and every check of the arguments
 
 
@@ -915,7 +920,7 @@ def axis_strides(
             del remaining[:count]
         else:
             step = remaining.pop(0)
-            names = (entry,) if isinstance(entry, str) else entry
+            names = _dims_of(entry)
             result.update(dict.fromkeys(names, ()))  # a copy keeps this order
             for name in reversed(names):
                 inner = contiguous_strides(binding.extents[name])
@@ -967,7 +972,7 @@ def stored_shape(dims: Dims, binding: Binding, fold: str | None) -> tuple[int, .
         elif entry == fold:
             shape.extend(binding.extents[fold])
         else:
-            names = (entry,) if isinstance(entry, str) else entry
+            names = _dims_of(entry)
             shape.append(product(binding.sizes[name] for name in names))
     return tuple(shape)
 
@@ -2166,8 +2171,7 @@ def recorder(op: "Op") -> Callable[..., Any]:
     backward, setup = differentiation(op)
 
     def forward(ctx: Any, *arguments: Any) -> Any:
-        inputs, params, wanted = split(op, arguments)
-        results = op.launch(inputs, params, None, "auto", False, wanted)
+        results = launched(op, arguments)
         setup(ctx, arguments, results)
         return results
 
@@ -2382,8 +2386,7 @@ def register(op: "Op", name: str) -> Callable[..., Any]:
     name = next(free for free in _numbered(name) if not hasattr(torch.ops.tilegen, free))
 
     def implementation(*arguments: Any) -> Any:
-        inputs, params, wanted = split(op, arguments)
-        return op.launch(inputs, params, None, "auto", False, wanted)
+        return launched(op, arguments)
 
     _LIBRARY.define(f"{name}{_schema(op)}", tags=(torch.Tag.pt2_compliant_tag,))
     for key in ("CPU", "CUDA"):
@@ -2429,6 +2432,12 @@ def split(op: "Op", arguments: Sequence[Any]) -> tuple[Any, Any, tuple[bool, ...
     return arguments[:first], arguments[first:last], wanted
 
 
+def launched(op: "Op", arguments: Sequence[Any]) -> Any:
+    """Run a call of the registered op on real tensors, whatever records or traces around it."""
+    inputs, params, wanted = split(op, arguments)
+    return op.launch(inputs, params, None, "auto", False, wanted)
+
+
 def _fake(op: "Op") -> Callable[..., Any]:
     """Return a function that gives empty results in the layouts of the real ones.
 
@@ -2454,10 +2463,6 @@ def _fake(op: "Op") -> Callable[..., Any]:
     return fake
 
 
-def _names(entry: "str | tuple[str, ...]") -> tuple[str, ...]:
-    return (entry,) if isinstance(entry, str) else entry
-
-
 def _batched(op: "Op") -> Callable[..., Any]:
     """Return the rule of ``torch.vmap``: a batch is one more leading dim, or else a loop.
 
@@ -2465,7 +2470,7 @@ def _batched(op: "Op") -> Callable[..., Any]:
     all these and the results begin with it, and nothing depends on positions along it.
     """
     leading = [operand.dims[:1] == (op.fold,) for operand in op.inputs]
-    inside = [o.dims for o in op.inputs if any(op.fold in _names(entry) for entry in o.dims)]
+    inside = [o.dims for o in op.inputs if any(op.fold in _dims_of(entry) for entry in o.dims)]
     inside += [output.dims for output in op.results]
     foldable = not (op.partial or op.positional) and op.fold is not None
     foldable = foldable and all(dims[:1] == (op.fold,) for dims in inside)
@@ -2602,10 +2607,7 @@ class Op:
             return self.launch(inputs, params, out, backend, autotune)
         if out is not None or backend != "auto":
             return self._dispatch(inputs, params, out, backend)
-        made = (
-            self._record(*inputs, *params, True) if self.saved else self._record(*inputs, *params)
-        )
-        return self._public((made,) if isinstance(made, torch.Tensor) else made)
+        return self._public(self._results(self._record, inputs, params, True))
 
     def launch(
         self,
@@ -2722,7 +2724,7 @@ class Op:
         """Raise ValueError if an output would be a maximum or minimum over nothing."""
         for dim in self.nonempty:
             if binding.sizes[dim] == 0 and not all(0 in layout.shape for layout in layouts):
-                name = next(o.name for o in self.inputs if any(dim in entry for entry in o.dims))
+                name = next(o.name for o in self.inputs if any(dim in _dims_of(e) for e in o.dims))
                 raise ValueError(
                     f"{self.name}: {name} has {dim} = 0, and a maximum or minimum over nothing "
                     f"has no value"
@@ -2799,7 +2801,7 @@ class Op:
                     f"{self.name}: torch.func.grad, vjp and jacrev do not reach the gradient of a "
                     f'registered op; torch.autograd.grad does, or backend="torch"'
                 )
-            results = self._registered(inputs, params, recording)
+            results = self._results(self.overload, inputs, params, recording)
         if out is None:
             return self._public(results)
         for at, (target, value) in enumerate(zip(self._outs(out), results, strict=False)):
@@ -2807,15 +2809,11 @@ class Op:
             target.copy_(value)
         return out
 
-    def _registered(
-        self, inputs: Tensors, params: Sequence[Any], recording: bool
+    def _results(
+        self, run: Callable[..., Any], inputs: Tensors, params: Sequence[Any], recording: bool
     ) -> tuple[torch.Tensor, ...]:
-        """Run the registered op, which saves for a backward if autograd records."""
-        made = (
-            self.overload(*inputs, *params, recording)
-            if self.saved
-            else self.overload(*inputs, *params)
-        )
+        """Run the registered op, or its recorder, which save for a backward if autograd records."""
+        made = run(*inputs, *params, recording) if self.saved else run(*inputs, *params)
         return (made,) if isinstance(made, torch.Tensor) else made
 
     def _public(self, results: tuple[torch.Tensor, ...]) -> Any:

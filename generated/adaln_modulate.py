@@ -1,6 +1,6 @@
 """Modulate normalised tokens by the condition of their sample (DiT, arXiv:2212.09748).
 
-Built by tilegen 0.1.0 from specs/adaln_modulate.py (spec a6a63a77, templates 72e8deb6).
+Built by tilegen 0.1.0 from specs/adaln_modulate.py (spec a6a63a77, templates 124a4574).
 Rebuild with `tilegen build`; edits are overwritten.
 
 Traffic: 2*B*N*S*e + 2*B*N*e bytes (e: bytes of an element)

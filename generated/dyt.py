@@ -1,6 +1,6 @@
 """Dynamic tanh, which stands in for a norm; alpha is learned (Zhu et al., arXiv:2503.10622).
 
-Built by tilegen 0.1.0 from specs/dyt.py (spec 7a590c66, templates 72e8deb6).
+Built by tilegen 0.1.0 from specs/dyt.py (spec 7a590c66, templates 124a4574).
 Rebuild with `tilegen build`; edits are overwritten.
 
 Traffic: 2*M*N*e + 2*N*e + e bytes (e: bytes of an element)

@@ -1,6 +1,6 @@
 """GELU in its tanh approximation (Hendrycks and Gimpel, arXiv:1606.08415).
 
-Built by tilegen 0.1.0 from specs/gelu_tanh.py (spec 6a5c9bc5, templates 72e8deb6).
+Built by tilegen 0.1.0 from specs/gelu_tanh.py (spec 6a5c9bc5, templates 124a4574).
 Rebuild with `tilegen build`; edits are overwritten.
 
 Traffic: 2*N*e bytes (e: bytes of an element)

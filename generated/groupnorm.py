@@ -1,6 +1,6 @@
 """Normalise groups of channels over all positions (Wu and He, arXiv:1803.08494).
 
-Built by tilegen 0.1.0 from specs/groupnorm.py (spec e0f2072b, templates 72e8deb6).
+Built by tilegen 0.1.0 from specs/groupnorm.py (spec e0f2072b, templates 124a4574).
 Rebuild with `tilegen build`; edits are overwritten.
 
 Traffic: 2*B*C*G*HW*e + 2*C*G*e bytes (e: bytes of an element)

@@ -1,6 +1,6 @@
 """Kullback-Leibler divergence KL(p || q) of each row; q is given by its logarithms.
 
-Built by tilegen 0.1.0 from specs/kl_div.py (spec f3089e94, templates 72e8deb6).
+Built by tilegen 0.1.0 from specs/kl_div.py (spec f3089e94, templates 124a4574).
 Rebuild with `tilegen build`; edits are overwritten.
 
 Traffic: 2*M*N*e + 4*M bytes (e: bytes of an element)

@@ -1,6 +1,6 @@
 """Logarithm of the softmax of each row, without forming the softmax.
 
-Built by tilegen 0.1.0 from specs/log_softmax.py (spec 0a8f983a, templates 72e8deb6).
+Built by tilegen 0.1.0 from specs/log_softmax.py (spec 0a8f983a, templates 124a4574).
 Rebuild with `tilegen build`; edits are overwritten.
 
 Traffic: 2*M*N*e bytes (e: bytes of an element)

@@ -1,6 +1,6 @@
 """Natural logarithm of the sum of the exponentials of each row.
 
-Built by tilegen 0.1.0 from specs/logsumexp.py (spec 81e0b294, templates 72e8deb6).
+Built by tilegen 0.1.0 from specs/logsumexp.py (spec 81e0b294, templates 124a4574).
 Rebuild with `tilegen build`; edits are overwritten.
 
 Traffic: M*N*e + 4*M bytes (e: bytes of an element)

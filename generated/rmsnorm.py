@@ -1,6 +1,6 @@
 """Divide each row by its root mean square (Zhang and Sennrich, arXiv:1910.07467).
 
-Built by tilegen 0.1.0 from specs/rmsnorm.py (spec bd8c4dde, templates 72e8deb6).
+Built by tilegen 0.1.0 from specs/rmsnorm.py (spec bd8c4dde, templates 124a4574).
 Rebuild with `tilegen build`; edits are overwritten.
 
 Traffic: 2*M*N*e + N*e bytes (e: bytes of an element)

@@ -1,6 +1,6 @@
 """RMSNorm as in Gemma's model code: weights are stored less 1, and only y rounds.
 
-Built by tilegen 0.1.0 from specs/rmsnorm_gemma.py (spec 741520ae, templates 72e8deb6).
+Built by tilegen 0.1.0 from specs/rmsnorm_gemma.py (spec 741520ae, templates 124a4574).
 Rebuild with `tilegen build`; edits are overwritten.
 
 Traffic: 2*M*N*e + N*e bytes (e: bytes of an element)

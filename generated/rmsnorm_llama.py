@@ -1,6 +1,6 @@
 """RMSNorm as in Llama's model code: the row rounds to x's dtype before the weight.
 
-Built by tilegen 0.1.0 from specs/rmsnorm_llama.py (spec 1bf4bfaa, templates 72e8deb6).
+Built by tilegen 0.1.0 from specs/rmsnorm_llama.py (spec 1bf4bfaa, templates 124a4574).
 Rebuild with `tilegen build`; edits are overwritten.
 
 Traffic: 2*M*N*e + N*e bytes (e: bytes of an element)

@@ -2,7 +2,7 @@
 
 The normalised row is about q * scale.
 
-Built by tilegen 0.1.0 from specs/rmsnorm_quant_fp8.py (spec 5423a70b, templates 72e8deb6).
+Built by tilegen 0.1.0 from specs/rmsnorm_quant_fp8.py (spec 5423a70b, templates 124a4574).
 Rebuild with `tilegen build`; edits are overwritten.
 
 Traffic: M*N*e + M*N + 4*M + N*e bytes (e: bytes of an element)

@@ -2,7 +2,7 @@
 
 x is about q * scale.
 
-Built by tilegen 0.1.0 from specs/row_quant_int8.py (spec 8edcb161, templates 72e8deb6).
+Built by tilegen 0.1.0 from specs/row_quant_int8.py (spec 8edcb161, templates 124a4574).
 Rebuild with `tilegen build`; edits are overwritten.
 
 Traffic: M*N*e + M*N + 4*M bytes (e: bytes of an element)

@@ -1,6 +1,6 @@
 """Softmax of each row.
 
-Built by tilegen 0.1.0 from specs/softmax.py (spec 84d2e39e, templates 72e8deb6).
+Built by tilegen 0.1.0 from specs/softmax.py (spec 84d2e39e, templates 124a4574).
 Rebuild with `tilegen build`; edits are overwritten.
 
 Traffic: 2*M*N*e bytes (e: bytes of an element)

@@ -2,7 +2,7 @@
 
 gate and up may be the halves of one tensor: strides are free.
 
-Built by tilegen 0.1.0 from specs/swiglu.py (spec b6209388, templates 72e8deb6).
+Built by tilegen 0.1.0 from specs/swiglu.py (spec b6209388, templates 124a4574).
 Rebuild with `tilegen build`; edits are overwritten.
 
 Traffic: 3*N*e bytes (e: bytes of an element)

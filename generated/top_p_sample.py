@@ -2,7 +2,7 @@
 
 They are those above a threshold found by bisection, and one is drawn by the Gumbel maximum.
 
-Built by tilegen 0.1.0 from specs/top_p_sample.py (spec 23ad1d28, templates 72e8deb6).
+Built by tilegen 0.1.0 from specs/top_p_sample.py (spec 23ad1d28, templates 124a4574).
 Rebuild with `tilegen build`; edits are overwritten.
 
 Traffic: M*V*e + M*e + 8*M + i bytes (e: bytes of an element, i: bytes of an index)

@@ -4,7 +4,7 @@
 written, and a mistake in one spec leaves the folder as it was.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 
@@ -45,7 +45,7 @@ class BuiltOp:
         return tuple(program for part in parts for program in part.programs)
 
 
-def build_files(files: Iterable[Path], targets: Sequence[Target]) -> tuple[BuiltOp, ...]:
+def build_files(files: Sequence[Path], targets: Sequence[Target]) -> tuple[BuiltOp, ...]:
     """Build the specs of some files of a folder, in memory and not yet formatted.
 
     Raises:

@@ -33,17 +33,20 @@ class Module:
 
     Attributes:
         name: of the op.
-        file: of the module, in its folder.
         text: of the module.
         entry: what the manifest says of it, besides the file's hash.
         span: of the spec.
     """
 
     name: str
-    file: str
     text: str
     entry: dict[str, Any]
     span: Span
+
+    @property
+    def file(self) -> str:
+        """The name of the module, in its folder."""
+        return module_file(self.name)
 
 
 @dataclass(frozen=True)
@@ -61,10 +64,9 @@ class Modules:
 
 @dataclass(frozen=True)
 class _Made:
-    """What came of a share of the files, of which `first` is the first."""
+    """What came of a share of the files."""
 
-    first: Path
-    files: int
+    files: Sequence[Path]
     modules: tuple[Module, ...] = ()
     helpers: tuple[Path, ...] = ()
     mistakes: tuple[errors.SpecError, ...] = ()
@@ -96,11 +98,11 @@ def make_modules(
     def done() -> Iterator[int]:
         for one in _in_processes(make, shares):
             made.append(one)
-            yield sum(each.files for each in made)
+            yield sum(len(each.files) for each in made)
 
     for _ in watch(done(), len(files)) if watch else done():
         pass
-    made.sort(key=lambda one: one.first)
+    made.sort(key=lambda one: one.files[0])
     modules = tuple(module for one in made for module in one.modules)
     mistakes = [mistake for one in made for mistake in one.mistakes] + _twice(modules)
     if mistakes:
@@ -128,18 +130,18 @@ def _make(files: Sequence[Path], out: Path, targets: tuple[Target, ...], runtime
     try:
         built = build_files(files, targets)
     except errors.BuildFailed as failed:
-        return _Made(files[0], len(files), mistakes=failed.errors)
+        return _Made(files, mistakes=failed.errors)
     texts = format_python({module_file(op.traced.name): op.text for op in built})
     proofs = prove(built, texts, runtime, out, targets)
     modules = tuple(
         Module(
-            op.traced.name, module_file(op.traced.name), texts[module_file(op.traced.name)],
+            op.traced.name, texts[module_file(op.traced.name)],
             entry(op, targets, proofs[op.traced.name]), op.loaded.source.span,
         )
         for op in built
     )  # fmt: skip
     helpers = helper_files(set(sys.modules) - loaded_before)
-    return _Made(files[0], len(files), modules, tuple(helpers))
+    return _Made(files, modules, tuple(helpers))
 
 
 def _twice(modules: Iterable[Module]) -> list[errors.SpecError]:

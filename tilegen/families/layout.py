@@ -1,6 +1,6 @@
 """How a kernel walks over named dimensions: groups of axes, addresses, masks, positions."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from tilegen import errors
@@ -262,10 +262,11 @@ def walked(graph: Graph) -> tuple[str, ...]:
     return graph.ordered(found - stacked)
 
 
-def positional(graph: Graph) -> bool:
-    """Whether values depend on the row-major position of elements, so that axes keep their order."""
+def positional(graph: Graph, dims: Collection[str] | None = None) -> bool:
+    """Whether values depend on the position of elements, along these dims or along any."""
     return any(
-        node.op == "uniform" or any(arg.op == "index" for arg in node.args)
+        (node.op == "uniform" and dims is None)
+        or any(a.op == "index" and (dims is None or a.dims[0] in dims) for a in node.args)
         for node in graph.nodes
         if node.op != "load"
     )

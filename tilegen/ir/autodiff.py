@@ -198,14 +198,15 @@ def _nothing(build: Builder, node: Node, upstream: Node) -> Passed:
 
 def _stack(build: Builder, node: Node, upstream: Node) -> Passed:
     for position, part in enumerate(node.args):
-        yield part, _taken(upstream, build.const(position), node.attrs["dim"])
+        yield part, _taken(build, upstream, build.const(position), node.attrs["dim"])
 
 
-def _taken(x: Node, position: Node, dim: str) -> Node:
+def _taken(build: Builder, x: Node, position: Node, dim: str) -> Node:
     """x at a position along a dimension; itself if it is the same everywhere."""
     if dim not in x.dims:
         return x
-    dims = tuple(name for name in x.dims if name != dim)
+    wanted = {*position.dims, *(name for name in x.dims if name != dim)}
+    dims = tuple(name for name in build.dims if name in wanted)
     return Node("take", (x, position), dims, dtype=x.dtype, attrs={"dim": dim})
 
 
@@ -227,7 +228,7 @@ def _take(build: Builder, node: Node, upstream: Node) -> Passed:
             "or give the positions a dimension of their own; or switch gradients off: grad=False",
         )  # fmt: skip
     along = build.expand(upstream, build.union(upstream, source))
-    yield x, Node("take", (along, source), along.dims, dtype=x.dtype, attrs={"dim": dim})
+    yield x, _taken(build, along, source, dim)
 
 
 def _solved(build: Builder, value: Node, dim: str, target: Node) -> Node | None:

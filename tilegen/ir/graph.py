@@ -148,6 +148,11 @@ class Graph:
         named |= {node.attrs["to"].like for node in nodes if node.op == "cast"}
         return tuple(operand for operand in self.operands if operand.name in named)
 
+    @property
+    def fold(self) -> str:
+        """The dimension that leading ones fold into; empty if there is none."""
+        return next((dim.name for dim in self.dims.values() if dim.fold), "")
+
     def operand(self, name: str) -> Operand:
         """The tensor parameter of that name."""
         return next(operand for operand in self.operands if operand.name == name)

@@ -103,7 +103,7 @@ def _shared(forward: Graph, gradient: Gradient) -> tuple[Graph, Gradient]:
     """Both with common subexpressions once, so that nodes of one are found in the other."""
     count = len(forward.outputs)
     outputs = (*forward.outputs, *gradient.graph.outputs)
-    joint = share(_by_states(share(replace(gradient.graph, outputs=outputs))))
+    joint = _by_states(share(replace(gradient.graph, outputs=outputs)))
     graph = replace(gradient.graph, outputs=joint.outputs[count:])
     return replace(forward, outputs=joint.outputs[:count]), replace(gradient, graph=graph)
 
@@ -111,6 +111,8 @@ def _shared(forward: Graph, gradient: Gradient) -> tuple[Graph, Gradient]:
 def _by_states(graph: Graph) -> Graph:
     """A graph in which a reduction whose states are used is used by them alone."""
     reductions = {node.args[0] for node in graph.nodes if node.op == "state"}
+    if not reductions:
+        return graph
 
     def value(node: Node) -> Node:
         if node not in reductions:
@@ -125,7 +127,7 @@ def _by_states(graph: Graph) -> Graph:
         return replace(node, args=tuple(map(value, node.args)))
 
     outputs = tuple(replace(output, value=value(output.value)) for output in graph.outputs)
-    return rewrite(replace(graph, outputs=outputs), rule)
+    return share(rewrite(replace(graph, outputs=outputs), rule))
 
 
 def _forward_nodes(gradient: Gradient) -> set[Node]:

@@ -114,9 +114,8 @@ def _public_doc(traced: TracedSpec, graph: Graph) -> str:
     ]  # fmt: skip
     for output in public(graph):
         lines.append(f"    {output.name}: {_shape(output.stored)}, {_dtype_text(output)}.")
-    fold = next((dim.name for dim in graph.dims.values() if dim.fold), None)
-    if fold:
-        lines.append(f"    {fold} may stand for several dimensions.")
+    if graph.fold:
+        lines.append(f"    {graph.fold} may stand for several dimensions.")
     return "\n".join(lines).replace("\n", "\n    ").replace("\n    \n", "\n\n") + "\n    "
 
 

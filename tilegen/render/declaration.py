@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Final
 
 from tilegen.analysis.sharding import shards
 from tilegen.families.layout import positional
@@ -10,6 +10,12 @@ from tilegen.ir.graph import Graph, Node, Operand, Output
 from tilegen.render.fields import operand_text, output_text, param_text, tuple_text
 from tilegen.render.parts import RenderedPart, RenderedVariant
 from tilegen.spec.trace import TracedSpec
+
+#: The arguments of `Op(...)` in the order in which a module prints them.
+FIELDS: Final = (
+    "inputs", "params", "outputs", "saved", "fold", "static_sizes", "specialize", "inplace",
+    "nonempty", "preserve_strides", "positional", "shards", "gradients", "partial",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -38,13 +44,10 @@ def forward(traced: TracedSpec, variants: Sequence[RenderedVariant]) -> Declarat
     """The op itself."""
     results = public(variants[0].graph)
     saved = {o.name: output_text(o) for v in variants for o in v.graph.outputs if not o.public}
-    shared = _shared(traced, variants[0].graph)
-    fields = {
+    fields = _shared(traced, variants[0].graph) | {
         "inputs": tuple_text([operand_text(operand) for operand in traced.operands]),
-        "params": shared.pop("params"),
         "outputs": tuple_text([output_text(output) for output in results]),
         "saved": tuple_text([*saved.values()]),
-        **shared,
         "inplace": repr(_inplace(variants)),
         "nonempty": repr(_nonempty(traced)),
         "preserve_strides": "True" * _preserves_strides(variants),
@@ -65,12 +68,9 @@ def backward(traced: TracedSpec, variants: Sequence[RenderedVariant]) -> Declara
         return None
     outputs = {o.name: output_text(o) for _, part in parts for o in part.graph.outputs}
     operands = _operands(traced, [part.graph for _, part in parts], len(variants))
-    shared = _shared(traced, variants[0].graph)
-    fields = {
+    fields = _shared(traced, variants[0].graph) | {
         "inputs": tuple_text([operand_text(operand) for operand in operands]),
-        "params": shared.pop("params"),
         "outputs": tuple_text([*outputs.values()]),
-        **shared,
         "shards": repr(shards(part.graph for _, part in parts)),
         "partial": "True",
     }
@@ -81,17 +81,17 @@ def backward(traced: TracedSpec, variants: Sequence[RenderedVariant]) -> Declara
 
 
 def _said(fields: Mapping[str, str]) -> dict[str, str]:
-    """The fields that differ from their defaults."""
-    return {name: text for name, text in fields.items() if text not in ("", "()", "{}", "''")}
+    """The fields that differ from their defaults, in order."""
+    said = {name: fields.get(name, "") for name in FIELDS}
+    return {name: text for name, text in said.items() if text not in ("", "()", "{}", "''")}
 
 
 def _shared(traced: TracedSpec, graph: Graph) -> dict[str, str]:
     """What forward and backward have in common."""
-    fold = next((dim.name for dim in graph.dims.values() if dim.fold), "")
     sizes = {dim.name: dim.size for dim in graph.dims.values() if dim.size is not None}
     return {
         "params": tuple_text([param_text(param) for param in traced.params]),
-        "fold": repr(fold),
+        "fold": repr(graph.fold),
         "static_sizes": repr(sizes),
         "specialize": repr(traced.specialising),
     }
@@ -149,14 +149,11 @@ def _preserves_strides(variants: Sequence[RenderedVariant]) -> bool:
 
 def _counts_fold(variants: Sequence[RenderedVariant]) -> bool:
     """Whether a value depends on positions along the dimension that leading ones fold into."""
-    for graph in (variant.graph for variant in variants):
-        fold = next((dim.name for dim in graph.dims.values() if dim.fold), None)
-        for node in graph.nodes:
-            here = node.op == "index" and node.dims == (fold,)
-            users = [n for n in graph.nodes if node in n.args and n.op != "load"] if here else []
-            if users or (node.op == "size" and node.attrs["dim"] == fold):
-                return True
-    return False
+    return any(
+        positional(variant.graph, {variant.graph.fold})
+        or any(n.op == "size" and n.attrs["dim"] == variant.graph.fold for n in variant.graph.nodes)
+        for variant in variants
+    )
 
 
 def _inplace(variants: Sequence[RenderedVariant]) -> tuple[str, ...]:

@@ -190,6 +190,8 @@ def wider(demand: Demand, key: Key) -> tuple[Values, ...]:
     with the fewest programs.
     """
     target, kind = key.target, demand.kind
+    if not kind.lacks:
+        return ()
     held = max((dict(values)["TILE"] for values in fitting(demand, key)), default=0)
 
     def lacking(verdict: Verdict) -> int:
@@ -201,8 +203,7 @@ def wider(demand: Demand, key: Key) -> tuple[Values, ...]:
     found = [
         v
         for v in considered(demand, key)
-        if kind.lacks
-        and v.config["TILE"] == 2 * held
+        if v.config["TILE"] == 2 * held
         and v.config["num_stages"] == max(kind.stages)
         and v.shared <= target.shared_per_program
         and v.reason.startswith("registers")

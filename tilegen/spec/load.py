@@ -5,7 +5,7 @@ import signal
 import sys
 import threading
 import traceback
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -48,17 +48,18 @@ def load_folder(path: Path) -> tuple[list[LoadedSpec], list[errors.SpecError]]:
     return load_files(spec_files(path))
 
 
-def load_files(files: Iterable[Path]) -> tuple[list[LoadedSpec], list[errors.SpecError]]:
+def load_files(files: Sequence[Path]) -> tuple[list[LoadedSpec], list[errors.SpecError]]:
     """All specs of some files of a folder, and what was wrong with those that cannot be loaded."""
     loaded: list[LoadedSpec] = []
     mistakes: list[errors.SpecError] = []
+    before = set(sys.modules)
     for file in files:
-        before = set(sys.modules)
         try:
             loaded += _specs_of(_import(file.absolute()), file)
         except errors.SpecError as mistake:
             mistakes.append(mistake)
-        _forget(set(sys.modules) - before, file.parent.resolve())
+    if files:
+        _forget(set(sys.modules) - before, files[0].parent.resolve())
     return loaded, mistakes
 
 
