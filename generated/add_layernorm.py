@@ -2,7 +2,7 @@
 
 y normalises the unrounded sum; h is that sum as it is stored, rounded.
 
-Built by tilegen 0.1.0 from specs/add_layernorm.py (spec f5dda980, templates 124a4574).
+Built by tilegen 0.1.0 from specs/add_layernorm.py (spec f5dda980, templates df28fe9c).
 Rebuild with `tilegen build`; edits are overwritten.
 
 Traffic: 4*M*N*e + N*e bytes (e: bytes of an element)
@@ -571,40 +571,38 @@ _BACKWARD_COLUMNS_3 = (
     Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 132224 B shared, unproven
 )
 _BACKWARD_COLUMNS_4 = (
+    Config(TILE=2048, PROGRAMS=2, num_warps=8, num_stages=3),  # at most 9248 B shared, unproven
+    Config(TILE=2048, PROGRAMS=4, num_warps=8, num_stages=3),  # at most 9248 B shared, unproven
+    Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 17472 B shared, unproven
     Config(
-        TILE=2048, PROGRAMS=2, num_warps=8, num_stages=3, registers=46
-    ),  # 8192 B shared, 58 registers in split rows
+        TILE=4096, PROGRAMS=2, num_warps=8, num_stages=3, registers=64
+    ),  # 16384 B shared, 98 registers in split rows
     Config(
-        TILE=2048, PROGRAMS=4, num_warps=8, num_stages=3, registers=46
-    ),  # 8192 B shared, 58 registers in split rows
-    Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=3, registers=57),  # 16384 B shared
-    Config(TILE=4096, PROGRAMS=2, num_warps=8, num_stages=3, registers=64),  # 16384 B shared
-    Config(TILE=4096, PROGRAMS=2, num_warps=16, num_stages=3, registers=57),  # 16384 B shared
-    Config(TILE=4096, PROGRAMS=4, num_warps=4, num_stages=3, registers=128),  # 16384 B shared
+        TILE=4096, PROGRAMS=2, num_warps=16, num_stages=3, registers=57
+    ),  # 16384 B shared, 98 registers in split rows
+    Config(TILE=4096, PROGRAMS=4, num_warps=4, num_stages=3),  # at most 17424 B shared, unproven
 )
 _BACKWARD_COLUMNS_5 = (
+    Config(TILE=2048, PROGRAMS=2, num_warps=8, num_stages=3),  # at most 17440 B shared, unproven
+    Config(TILE=2048, PROGRAMS=4, num_warps=8, num_stages=3),  # at most 17440 B shared, unproven
+    Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 33856 B shared, unproven
     Config(
-        TILE=2048, PROGRAMS=2, num_warps=8, num_stages=3, registers=48
-    ),  # 16384 B shared, 58 registers in split rows
+        TILE=4096, PROGRAMS=2, num_warps=8, num_stages=3, registers=64
+    ),  # 32768 B shared, 98 registers in split rows
     Config(
-        TILE=2048, PROGRAMS=4, num_warps=8, num_stages=3, registers=48
-    ),  # 16384 B shared, 58 registers in split rows
-    Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=3, registers=58),  # 32768 B shared
-    Config(TILE=4096, PROGRAMS=2, num_warps=8, num_stages=3, registers=64),  # 32768 B shared
-    Config(TILE=4096, PROGRAMS=2, num_warps=16, num_stages=3, registers=58),  # 32768 B shared
-    Config(TILE=4096, PROGRAMS=4, num_warps=4, num_stages=3, registers=122),  # 32768 B shared
+        TILE=4096, PROGRAMS=2, num_warps=16, num_stages=3, registers=58
+    ),  # 32768 B shared, 98 registers in split rows
+    Config(TILE=4096, PROGRAMS=4, num_warps=4, num_stages=3),  # at most 33808 B shared, unproven
 )
 _BACKWARD_COLUMNS_6 = (
+    Config(TILE=2048, PROGRAMS=2, num_warps=8, num_stages=3),  # at most 33824 B shared, unproven
+    Config(TILE=2048, PROGRAMS=4, num_warps=8, num_stages=3),  # at most 33824 B shared, unproven
     Config(
-        TILE=2048, PROGRAMS=2, num_warps=8, num_stages=3, registers=48
-    ),  # 33280 B shared, 58 registers in split rows
-    Config(
-        TILE=2048, PROGRAMS=4, num_warps=8, num_stages=3, registers=48
-    ),  # 33280 B shared, 58 registers in split rows
-    Config(TILE=4096, PROGRAMS=1, num_warps=8, num_stages=3, registers=74),  # 66560 B shared
+        TILE=4096, PROGRAMS=1, num_warps=8, num_stages=3, registers=74
+    ),  # 66560 B shared, 98 registers in split rows
     Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=3, registers=64),  # 66560 B shared
-    Config(TILE=4096, PROGRAMS=2, num_warps=8, num_stages=3, registers=74),  # 66560 B shared
-    Config(TILE=4096, PROGRAMS=2, num_warps=16, num_stages=3, registers=64),  # 66560 B shared
+    Config(TILE=4096, PROGRAMS=2, num_warps=8, num_stages=3),  # at most 66592 B shared, unproven
+    Config(TILE=4096, PROGRAMS=2, num_warps=16, num_stages=3),  # at most 66624 B shared, unproven
 )
 _BACKWARD_COLUMNS_7 = (
     Config(
@@ -612,11 +610,11 @@ _BACKWARD_COLUMNS_7 = (
     ),  # 66560 B shared, 168 registers in split rows
     Config(
         TILE=2048, PROGRAMS=1, num_warps=8, num_stages=3, registers=80
-    ),  # 66560 B shared, 96 registers in split rows
-    Config(TILE=2048, PROGRAMS=1, num_warps=16, num_stages=3, registers=64),  # 66560 B shared
-    Config(TILE=2048, PROGRAMS=2, num_warps=16, num_stages=3, registers=64),  # 66560 B shared
-    Config(TILE=4096, PROGRAMS=1, num_warps=8, num_stages=3, registers=128),  # 133120 B shared
-    Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=3, registers=64),  # 133120 B shared
+    ),  # 66560 B shared, 166 registers in split rows
+    Config(TILE=2048, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 66688 B shared, unproven
+    Config(TILE=2048, PROGRAMS=2, num_warps=16, num_stages=3),  # at most 66688 B shared, unproven
+    Config(TILE=4096, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 132160 B shared, unproven
+    Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 132224 B shared, unproven
 )
 _BACKWARD_COLUMNS_8 = (
     Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=3),  # at most 66592 B shared, unproven
@@ -697,6 +695,8 @@ BACKWARD_COLUMNS_CONFIGS = by_class(
 )
 
 
+# Loads: "evict_last" keeps what a kernel reads in L2 over what it writes, and a row until its last
+# sweep, which is "evict_first". On an H200 that is 2 to 10 percent of the copy rate.
 @triton.jit
 def _add_layernorm_block(
     x_ptr,
@@ -812,7 +812,6 @@ def _add_layernorm_loop(
     h_ptr,
     row_mean_ptr,
     rstd_ptr,
-    M,
     ROWS_1,
     ROWS_2,
     N,
@@ -948,7 +947,6 @@ def _add_layernorm_partial(
     partial_mean_ptr,
     partial_spread_ptr,
     partial_count_ptr,
-    M,
     ROWS_1,
     ROWS_2,
     N,
@@ -1020,7 +1018,6 @@ def _add_layernorm_finish(
     h_ptr,
     row_mean_ptr,
     rstd_ptr,
-    M,
     ROWS_1,
     ROWS_2,
     N,
@@ -1150,7 +1147,6 @@ def _add_layernorm_backward_stage_1_columns(
     EVEN_M: tl.constexpr,
     EVEN_N: tl.constexpr,
     STAGES: tl.constexpr,
-    NEEDS_GRAD_WEIGHT: tl.constexpr,
     INT: tl.constexpr,
     FLOAT: tl.constexpr,
 ):
@@ -1191,19 +1187,17 @@ def _add_layernorm_backward_stage_1_columns(
             other=0.0,
             eviction_policy="evict_last",
         ).to(FLOAT)
-        if NEEDS_GRAD_WEIGHT:
-            grad_weight = grad_weight + tl.where(in_rows, grad_y * ((h - row_mean) * rstd), 0.0)
+        grad_weight = grad_weight + tl.where(in_rows, grad_y * ((h - row_mean) * rstd), 0.0)
 
-    if NEEDS_GRAD_WEIGHT:
-        tl.store(
-            grad_weight_parts_ptr + part * N + cols,
-            tl.sum(grad_weight, axis=0, keep_dims=True),
-            mask=in_cols,
-        )
+    tl.store(
+        grad_weight_parts_ptr + part * N + cols,
+        tl.sum(grad_weight, axis=0, keep_dims=True),
+        mask=in_cols,
+    )
 
 
 @triton.jit
-def _add_layernorm_backward_stage_1_join(
+def _add_layernorm_backward_join(
     grad_weight_parts_ptr,
     grad_weight_ptr,
     N,
@@ -1211,7 +1205,6 @@ def _add_layernorm_backward_stage_1_join(
     PARTS,
     BLOCK_S: tl.constexpr,
     BLOCK_N: tl.constexpr,
-    NEEDS_GRAD_WEIGHT: tl.constexpr,
     INT: tl.constexpr,
     FLOAT: tl.constexpr,
 ):
@@ -1227,12 +1220,11 @@ def _add_layernorm_backward_stage_1_join(
             grad_weight_parts_ptr + parts * N + cols, mask=(parts < PARTS) & in_cols, other=0
         )
     grad_weight = tl.sum(grad_weight, axis=0, keep_dims=True)
-    if NEEDS_GRAD_WEIGHT:
-        tl.store(
-            grad_weight_ptr + cols * grad_weight_col,
-            narrow(grad_weight, grad_weight_ptr.dtype.element_ty),
-            mask=in_cols,
-        )
+    tl.store(
+        grad_weight_ptr + cols * grad_weight_col,
+        narrow(grad_weight, grad_weight_ptr.dtype.element_ty),
+        mask=in_cols,
+    )
 
 
 @triton.jit
@@ -1276,7 +1268,6 @@ def _add_layernorm_backward_stage_2_block(
     EVEN_M: tl.constexpr,
     EVEN_N: tl.constexpr,
     EARLY: tl.constexpr,
-    NEEDS_GRAD_X: tl.constexpr,
     INT: tl.constexpr,
     FLOAT: tl.constexpr,
 ):
@@ -1340,12 +1331,11 @@ def _add_layernorm_backward_stage_2_block(
         + value_3
         + row_sum / N
     )
-    if NEEDS_GRAD_X:
-        tl.store(
-            grad_x_rows + cols * grad_x_col,
-            narrow(grad_x, grad_x_ptr.dtype.element_ty),
-            mask=in_rows & in_cols,
-        )
+    tl.store(
+        grad_x_rows + cols * grad_x_col,
+        narrow(grad_x, grad_x_ptr.dtype.element_ty),
+        mask=in_rows & in_cols,
+    )
 
 
 @triton.jit
@@ -1357,7 +1347,6 @@ def _add_layernorm_backward_stage_2_loop(
     grad_y_ptr,
     grad_h_ptr,
     grad_x_ptr,
-    M,
     ROWS_1,
     ROWS_2,
     N,
@@ -1387,7 +1376,6 @@ def _add_layernorm_backward_stage_2_loop(
     LANES: tl.constexpr,
     VECTOR: tl.constexpr,
     EVEN: tl.constexpr,
-    NEEDS_GRAD_X: tl.constexpr,
     INT: tl.constexpr,
     FLOAT: tl.constexpr,
 ):
@@ -1453,13 +1441,12 @@ def _add_layernorm_backward_stage_2_loop(
             weight_ptr + cols * weight_col, mask=in_cols, other=0.0, eviction_policy="evict_last"
         ).to(FLOAT)
         grad_x = grad_h + value * (h - row_mean) + grad_y * weight * rstd + value_2
-        if NEEDS_GRAD_X:
-            tl.store(
-                grad_x_rows + cols * grad_x_col,
-                narrow(grad_x, grad_x_ptr.dtype.element_ty),
-                mask=in_cols,
-                cache_modifier=".cs",
-            )
+        tl.store(
+            grad_x_rows + cols * grad_x_col,
+            narrow(grad_x, grad_x_ptr.dtype.element_ty),
+            mask=in_cols,
+            cache_modifier=".cs",
+        )
 
 
 @triton.jit
@@ -1471,7 +1458,6 @@ def _add_layernorm_backward_stage_2_partial(
     grad_y_ptr,
     partial_total_ptr,
     partial_total_2_ptr,
-    M,
     ROWS_1,
     ROWS_2,
     N,
@@ -1548,7 +1534,6 @@ def _add_layernorm_backward_stage_2_finish(
     grad_y_ptr,
     grad_h_ptr,
     grad_x_ptr,
-    M,
     ROWS_1,
     ROWS_2,
     N,
@@ -1581,7 +1566,6 @@ def _add_layernorm_backward_stage_2_finish(
     SPLITS: tl.constexpr,
     CHUNK: tl.constexpr,
     BLOCK_S: tl.constexpr,
-    NEEDS_GRAD_X: tl.constexpr,
     INT: tl.constexpr,
     FLOAT: tl.constexpr,
 ):
@@ -1623,13 +1607,12 @@ def _add_layernorm_backward_stage_2_finish(
         grad_y = tl.load(grad_y_rows + cols * grad_y_col, mask=in_cols, other=0.0).to(FLOAT)
         weight = tl.load(weight_ptr + cols * weight_col, mask=in_cols, other=0.0).to(FLOAT)
         grad_x = grad_h + value * (h - row_mean) + grad_y * weight * rstd + value_2
-        if NEEDS_GRAD_X:
-            tl.store(
-                grad_x_rows + cols * grad_x_col,
-                narrow(grad_x, grad_x_ptr.dtype.element_ty),
-                mask=in_cols,
-                cache_modifier=".cs",
-            )
+        tl.store(
+            grad_x_rows + cols * grad_x_col,
+            narrow(grad_x, grad_x_ptr.dtype.element_ty),
+            mask=in_cols,
+            cache_modifier=".cs",
+        )
 
 
 @triton.jit
@@ -1761,39 +1744,6 @@ def _add_layernorm_backward_sums(
 
 
 @triton.jit
-def _add_layernorm_backward_join(
-    grad_weight_parts_ptr,
-    grad_weight_ptr,
-    N,
-    grad_weight_col,
-    PARTS,
-    BLOCK_S: tl.constexpr,
-    BLOCK_N: tl.constexpr,
-    NEEDS_GRAD_WEIGHT: tl.constexpr,
-    INT: tl.constexpr,
-    FLOAT: tl.constexpr,
-):
-    """A program adds up the partial sums of BLOCK_N columns."""
-    blocks = tl.cdiv(N, BLOCK_N)
-    cols = tl.program_id(0) % blocks * BLOCK_N + tl.arange(0, BLOCK_N)[None, :].to(INT)
-    in_cols = cols < N
-
-    grad_weight = tl.full((BLOCK_S, BLOCK_N), 0.0, FLOAT)
-    for start in range(0, PARTS, BLOCK_S):
-        parts = start + tl.arange(0, BLOCK_S)[:, None].to(INT)
-        grad_weight += tl.load(
-            grad_weight_parts_ptr + parts * N + cols, mask=(parts < PARTS) & in_cols, other=0
-        )
-    grad_weight = tl.sum(grad_weight, axis=0, keep_dims=True)
-    if NEEDS_GRAD_WEIGHT:
-        tl.store(
-            grad_weight_ptr + cols * grad_weight_col,
-            narrow(grad_weight, grad_weight_ptr.dtype.element_ty),
-            mask=in_cols,
-        )
-
-
-@triton.jit
 def _add_layernorm_bias_block(
     x_ptr,
     residual_ptr,
@@ -1920,7 +1870,6 @@ def _add_layernorm_bias_loop(
     h_ptr,
     row_mean_ptr,
     rstd_ptr,
-    M,
     ROWS_1,
     ROWS_2,
     N,
@@ -2056,73 +2005,6 @@ def _add_layernorm_bias_loop(
 
 
 @triton.jit
-def _add_layernorm_bias_partial(
-    x_ptr,
-    residual_ptr,
-    partial_mean_ptr,
-    partial_spread_ptr,
-    partial_count_ptr,
-    M,
-    ROWS_1,
-    ROWS_2,
-    N,
-    x_row_0,
-    x_row_1,
-    x_row_2,
-    x_col,
-    residual_row_0,
-    residual_row_1,
-    residual_row_2,
-    residual_col,
-    LANES: tl.constexpr,
-    VECTOR: tl.constexpr,
-    EVEN: tl.constexpr,
-    SPLITS: tl.constexpr,
-    CHUNK: tl.constexpr,
-    INT: tl.constexpr,
-    FLOAT: tl.constexpr,
-):
-    """A program reduces one chunk of a row to its partial states."""
-    split = (tl.program_id(0) % SPLITS).to(INT)
-    rows = (tl.program_id(0) // SPLITS).to(INT) + tl.arange(0, 1)[:, None]
-    stop = tl.minimum((split + 1) * CHUNK, N)
-    lane = (tl.arange(0, LANES)[:, None] * VECTOR + tl.arange(0, VECTOR)[None, :]).to(INT)
-    row_2 = rows % ROWS_2
-    row_1 = rows // ROWS_2 % ROWS_1
-    row_0 = rows // ROWS_2 // ROWS_1
-    x_rows = x_ptr + row_0 * x_row_0 + row_1 * x_row_1 + row_2 * x_row_2
-    residual_rows = (
-        residual_ptr + row_0 * residual_row_0 + row_1 * residual_row_1 + row_2 * residual_row_2
-    )
-
-    total = tl.full((LANES, 1), 0.0, FLOAT)
-    squares = tl.full((LANES, 1), 0.0, FLOAT)
-    count = tl.full((LANES, 1), 0.0, FLOAT)
-    cols = split * CHUNK + lane
-    in_cols = below(cols, stop, EVEN)
-    x = tl.load(x_rows + cols * x_col, mask=in_cols, other=0.0).to(FLOAT)
-    residual = tl.load(residual_rows + cols * residual_col, mask=in_cols, other=0.0).to(FLOAT)
-    # h = x + residual
-    h = x + residual
-    shift = block_mean(h, in_cols, EVEN)
-
-    for start in range(split * CHUNK, stop, LANES * VECTOR):
-        cols = start + lane
-        in_cols = below(cols, stop, EVEN)
-
-        x = tl.load(x_rows + cols * x_col, mask=in_cols, other=0.0).to(FLOAT)
-        residual = tl.load(residual_rows + cols * residual_col, mask=in_cols, other=0.0).to(FLOAT)
-        h = x + residual
-        # y = (h - mean(h)) * rstd * weight
-        total, squares, count = moments_step(total, squares, count, h, shift, in_cols, EVEN)
-
-    row_mean, row_spread, row_count = moments_end(shift, total, squares, count)
-    tl.store(partial_mean_ptr + rows * SPLITS + split, row_mean)
-    tl.store(partial_spread_ptr + rows * SPLITS + split, row_spread)
-    tl.store(partial_count_ptr + rows * SPLITS + split, row_count)
-
-
-@triton.jit
 def _add_layernorm_bias_finish(
     partial_mean_ptr,
     partial_spread_ptr,
@@ -2135,7 +2017,6 @@ def _add_layernorm_bias_finish(
     h_ptr,
     row_mean_ptr,
     rstd_ptr,
-    M,
     ROWS_1,
     ROWS_2,
     N,
@@ -2333,7 +2214,7 @@ def _add_layernorm_backward_bias_stage_1_columns(
 
 
 @triton.jit
-def _add_layernorm_backward_bias_stage_1_join(
+def _add_layernorm_backward_bias_join(
     grad_weight_parts_ptr,
     grad_bias_parts_ptr,
     grad_weight_ptr,
@@ -2378,403 +2259,6 @@ def _add_layernorm_backward_bias_stage_1_join(
             narrow(grad_bias, grad_bias_ptr.dtype.element_ty),
             mask=in_cols,
         )
-
-
-@triton.jit
-def _add_layernorm_backward_bias_stage_2_block(
-    weight_ptr,
-    h_ptr,
-    row_mean_ptr,
-    rstd_ptr,
-    grad_y_ptr,
-    grad_h_ptr,
-    grad_x_ptr,
-    M,
-    ROWS_1,
-    ROWS_2,
-    N,
-    grad_y_row_0,
-    grad_y_row_1,
-    grad_y_row_2,
-    grad_y_col,
-    weight_col,
-    h_row_0,
-    h_row_1,
-    h_row_2,
-    h_col,
-    row_mean_row_0,
-    row_mean_row_1,
-    row_mean_row_2,
-    rstd_row_0,
-    rstd_row_1,
-    rstd_row_2,
-    grad_h_row_0,
-    grad_h_row_1,
-    grad_h_row_2,
-    grad_h_col,
-    grad_x_row_0,
-    grad_x_row_1,
-    grad_x_row_2,
-    grad_x_col,
-    BLOCK_M: tl.constexpr,
-    BLOCK_N: tl.constexpr,
-    EVEN_M: tl.constexpr,
-    EVEN_N: tl.constexpr,
-    EARLY: tl.constexpr,
-    NEEDS_GRAD_X: tl.constexpr,
-    INT: tl.constexpr,
-    FLOAT: tl.constexpr,
-):
-    """A program holds BLOCK_M whole rows in registers."""
-    rows = tl.program_id(0).to(INT) * BLOCK_M + tl.arange(0, BLOCK_M)[:, None]
-    cols = tl.arange(0, BLOCK_N)[None, :].to(INT)
-    in_cols = below(cols, N, EVEN_N)
-    in_rows = below(rows, M, EVEN_M)
-    row_2 = rows % ROWS_2
-    row_1 = rows // ROWS_2 % ROWS_1
-    row_0 = rows // ROWS_2 // ROWS_1
-    grad_y_rows = grad_y_ptr + row_0 * grad_y_row_0 + row_1 * grad_y_row_1 + row_2 * grad_y_row_2
-    h_rows = h_ptr + row_0 * h_row_0 + row_1 * h_row_1 + row_2 * h_row_2
-    row_mean_rows = (
-        row_mean_ptr + row_0 * row_mean_row_0 + row_1 * row_mean_row_1 + row_2 * row_mean_row_2
-    )
-    rstd_rows = rstd_ptr + row_0 * rstd_row_0 + row_1 * rstd_row_1 + row_2 * rstd_row_2
-    grad_h_rows = grad_h_ptr + row_0 * grad_h_row_0 + row_1 * grad_h_row_1 + row_2 * grad_h_row_2
-    grad_x_rows = grad_x_ptr + row_0 * grad_x_row_0 + row_1 * grad_x_row_1 + row_2 * grad_x_row_2
-
-    grad_y = tl.load(
-        grad_y_rows + cols * grad_y_col,
-        mask=in_rows & in_cols,
-        other=0.0,
-        eviction_policy="evict_last",
-    ).to(FLOAT)
-    weight = tl.load(
-        weight_ptr + cols * weight_col, mask=in_cols, other=0.0, eviction_policy="evict_last"
-    ).to(FLOAT)
-    h = tl.load(
-        h_rows + cols * h_col, mask=in_rows & in_cols, other=0.0, eviction_policy="evict_last"
-    ).to(FLOAT)
-    row_mean = tl.load(row_mean_rows, mask=in_rows, other=0.0, eviction_policy="evict_last").to(
-        FLOAT
-    )
-    rstd = tl.load(rstd_rows, mask=in_rows, other=0.0, eviction_policy="evict_last").to(FLOAT)
-    if EARLY:
-        grad_h = tl.load(
-            grad_h_rows + cols * grad_h_col,
-            mask=in_rows & in_cols,
-            other=0.0,
-            eviction_policy="evict_last",
-        )
-    # y = (h - mean(h)) * rstd * weight
-    value = grad_y * weight
-    value_2 = h - row_mean
-    # rstd = rsqrt(variance(h) + eps)
-    grad_rstd = tl.sum(value * value_2, axis=1, keep_dims=True)
-    value_3 = value * rstd
-    row_sum = tl.sum(-value_3, axis=1, keep_dims=True)
-    if not EARLY:
-        grad_h = tl.load(
-            grad_h_rows + cols * grad_h_col,
-            mask=in_rows & in_cols,
-            other=0.0,
-            eviction_policy="evict_last",
-        )
-    grad_x = (
-        grad_h.to(FLOAT)
-        + 2.0 * (-0.5 * grad_rstd * (rstd * rstd * rstd)) / N * value_2
-        + value_3
-        + row_sum / N
-    )
-    if NEEDS_GRAD_X:
-        tl.store(
-            grad_x_rows + cols * grad_x_col,
-            narrow(grad_x, grad_x_ptr.dtype.element_ty),
-            mask=in_rows & in_cols,
-        )
-
-
-@triton.jit
-def _add_layernorm_backward_bias_stage_2_loop(
-    weight_ptr,
-    h_ptr,
-    row_mean_ptr,
-    rstd_ptr,
-    grad_y_ptr,
-    grad_h_ptr,
-    grad_x_ptr,
-    M,
-    ROWS_1,
-    ROWS_2,
-    N,
-    row_mean_row_0,
-    row_mean_row_1,
-    row_mean_row_2,
-    rstd_row_0,
-    rstd_row_1,
-    rstd_row_2,
-    grad_y_row_0,
-    grad_y_row_1,
-    grad_y_row_2,
-    grad_y_col,
-    weight_col,
-    h_row_0,
-    h_row_1,
-    h_row_2,
-    h_col,
-    grad_h_row_0,
-    grad_h_row_1,
-    grad_h_row_2,
-    grad_h_col,
-    grad_x_row_0,
-    grad_x_row_1,
-    grad_x_row_2,
-    grad_x_col,
-    LANES: tl.constexpr,
-    VECTOR: tl.constexpr,
-    EVEN: tl.constexpr,
-    NEEDS_GRAD_X: tl.constexpr,
-    INT: tl.constexpr,
-    FLOAT: tl.constexpr,
-):
-    """A program goes over one row twice, block by block."""
-    rows = tl.program_id(0).to(INT) + tl.arange(0, 1)[:, None]
-    lane = (tl.arange(0, LANES)[:, None] * VECTOR + tl.arange(0, VECTOR)[None, :]).to(INT)
-    row_2 = rows % ROWS_2
-    row_1 = rows // ROWS_2 % ROWS_1
-    row_0 = rows // ROWS_2 // ROWS_1
-    row_mean_rows = (
-        row_mean_ptr + row_0 * row_mean_row_0 + row_1 * row_mean_row_1 + row_2 * row_mean_row_2
-    )
-    rstd_rows = rstd_ptr + row_0 * rstd_row_0 + row_1 * rstd_row_1 + row_2 * rstd_row_2
-    grad_y_rows = grad_y_ptr + row_0 * grad_y_row_0 + row_1 * grad_y_row_1 + row_2 * grad_y_row_2
-    h_rows = h_ptr + row_0 * h_row_0 + row_1 * h_row_1 + row_2 * h_row_2
-    grad_h_rows = grad_h_ptr + row_0 * grad_h_row_0 + row_1 * grad_h_row_1 + row_2 * grad_h_row_2
-    grad_x_rows = grad_x_ptr + row_0 * grad_x_row_0 + row_1 * grad_x_row_1 + row_2 * grad_x_row_2
-
-    row_mean = tl.load(row_mean_rows).to(FLOAT)
-    rstd = tl.load(rstd_rows).to(FLOAT)
-
-    total = tl.full((LANES, 1), 0.0, FLOAT)
-    total_2 = tl.full((LANES, 1), 0.0, FLOAT)
-    for start in range(0, N, LANES * VECTOR):
-        cols = start + lane
-        in_cols = below(cols, N, EVEN)
-
-        grad_y = tl.load(
-            grad_y_rows + cols * grad_y_col, mask=in_cols, other=0.0, eviction_policy="evict_last"
-        ).to(FLOAT)
-        weight = tl.load(
-            weight_ptr + cols * weight_col, mask=in_cols, other=0.0, eviction_policy="evict_last"
-        ).to(FLOAT)
-        # y = (h - mean(h)) * rstd * weight
-        value = grad_y * weight
-        h = tl.load(
-            h_rows + cols * h_col, mask=in_cols, other=0.0, eviction_policy="evict_last"
-        ).to(FLOAT)
-        # rstd = rsqrt(variance(h) + eps)
-        total = total + tl.sum(value * (h - row_mean), axis=1, keep_dims=True)
-        total_2 = total_2 + tl.sum(-(value * rstd), axis=1, keep_dims=True)
-
-    grad_rstd = tl.sum(total, axis=0, keep_dims=True)
-    row_sum = tl.sum(total_2, axis=0, keep_dims=True)
-
-    value = 2.0 * (-0.5 * grad_rstd * (rstd * rstd * rstd)) / N
-    value_2 = row_sum / N
-
-    for start in range(0, N, LANES * VECTOR):
-        cols = start + lane
-        in_cols = below(cols, N, EVEN)
-
-        grad_h = tl.load(
-            grad_h_rows + cols * grad_h_col, mask=in_cols, other=0.0, eviction_policy="evict_first"
-        ).to(FLOAT)
-        h = tl.load(
-            h_rows + cols * h_col, mask=in_cols, other=0.0, eviction_policy="evict_first"
-        ).to(FLOAT)
-        grad_y = tl.load(
-            grad_y_rows + cols * grad_y_col, mask=in_cols, other=0.0, eviction_policy="evict_first"
-        ).to(FLOAT)
-        weight = tl.load(
-            weight_ptr + cols * weight_col, mask=in_cols, other=0.0, eviction_policy="evict_last"
-        ).to(FLOAT)
-        grad_x = grad_h + value * (h - row_mean) + grad_y * weight * rstd + value_2
-        if NEEDS_GRAD_X:
-            tl.store(
-                grad_x_rows + cols * grad_x_col,
-                narrow(grad_x, grad_x_ptr.dtype.element_ty),
-                mask=in_cols,
-                cache_modifier=".cs",
-            )
-
-
-@triton.jit
-def _add_layernorm_backward_bias_stage_2_partial(
-    weight_ptr,
-    h_ptr,
-    row_mean_ptr,
-    rstd_ptr,
-    grad_y_ptr,
-    partial_total_ptr,
-    partial_total_2_ptr,
-    M,
-    ROWS_1,
-    ROWS_2,
-    N,
-    row_mean_row_0,
-    row_mean_row_1,
-    row_mean_row_2,
-    rstd_row_0,
-    rstd_row_1,
-    rstd_row_2,
-    grad_y_row_0,
-    grad_y_row_1,
-    grad_y_row_2,
-    grad_y_col,
-    weight_col,
-    h_row_0,
-    h_row_1,
-    h_row_2,
-    h_col,
-    LANES: tl.constexpr,
-    VECTOR: tl.constexpr,
-    EVEN: tl.constexpr,
-    SPLITS: tl.constexpr,
-    CHUNK: tl.constexpr,
-    INT: tl.constexpr,
-    FLOAT: tl.constexpr,
-):
-    """A program reduces one chunk of a row to its partial states."""
-    split = (tl.program_id(0) % SPLITS).to(INT)
-    rows = (tl.program_id(0) // SPLITS).to(INT) + tl.arange(0, 1)[:, None]
-    stop = tl.minimum((split + 1) * CHUNK, N)
-    lane = (tl.arange(0, LANES)[:, None] * VECTOR + tl.arange(0, VECTOR)[None, :]).to(INT)
-    row_2 = rows % ROWS_2
-    row_1 = rows // ROWS_2 % ROWS_1
-    row_0 = rows // ROWS_2 // ROWS_1
-    row_mean_rows = (
-        row_mean_ptr + row_0 * row_mean_row_0 + row_1 * row_mean_row_1 + row_2 * row_mean_row_2
-    )
-    rstd_rows = rstd_ptr + row_0 * rstd_row_0 + row_1 * rstd_row_1 + row_2 * rstd_row_2
-    grad_y_rows = grad_y_ptr + row_0 * grad_y_row_0 + row_1 * grad_y_row_1 + row_2 * grad_y_row_2
-    h_rows = h_ptr + row_0 * h_row_0 + row_1 * h_row_1 + row_2 * h_row_2
-
-    row_mean = tl.load(row_mean_rows).to(FLOAT)
-    rstd = tl.load(rstd_rows).to(FLOAT)
-
-    total = tl.full((LANES, 1), 0.0, FLOAT)
-    total_2 = tl.full((LANES, 1), 0.0, FLOAT)
-    for start in range(split * CHUNK, stop, LANES * VECTOR):
-        cols = start + lane
-        in_cols = below(cols, stop, EVEN)
-
-        grad_y = tl.load(grad_y_rows + cols * grad_y_col, mask=in_cols, other=0.0).to(FLOAT)
-        weight = tl.load(weight_ptr + cols * weight_col, mask=in_cols, other=0.0).to(FLOAT)
-        # y = (h - mean(h)) * rstd * weight
-        value = grad_y * weight
-        h = tl.load(h_rows + cols * h_col, mask=in_cols, other=0.0).to(FLOAT)
-        # rstd = rsqrt(variance(h) + eps)
-        total = total + tl.sum(value * (h - row_mean), axis=1, keep_dims=True)
-        total_2 = total_2 + tl.sum(-(value * rstd), axis=1, keep_dims=True)
-
-    grad_rstd = tl.sum(total, axis=0, keep_dims=True)
-    row_sum = tl.sum(total_2, axis=0, keep_dims=True)
-    tl.store(partial_total_ptr + rows * SPLITS + split, grad_rstd)
-    tl.store(partial_total_2_ptr + rows * SPLITS + split, row_sum)
-
-
-@triton.jit
-def _add_layernorm_backward_bias_stage_2_finish(
-    partial_total_ptr,
-    partial_total_2_ptr,
-    weight_ptr,
-    h_ptr,
-    row_mean_ptr,
-    rstd_ptr,
-    grad_y_ptr,
-    grad_h_ptr,
-    grad_x_ptr,
-    M,
-    ROWS_1,
-    ROWS_2,
-    N,
-    row_mean_row_0,
-    row_mean_row_1,
-    row_mean_row_2,
-    rstd_row_0,
-    rstd_row_1,
-    rstd_row_2,
-    grad_h_row_0,
-    grad_h_row_1,
-    grad_h_row_2,
-    grad_h_col,
-    h_row_0,
-    h_row_1,
-    h_row_2,
-    h_col,
-    grad_y_row_0,
-    grad_y_row_1,
-    grad_y_row_2,
-    grad_y_col,
-    weight_col,
-    grad_x_row_0,
-    grad_x_row_1,
-    grad_x_row_2,
-    grad_x_col,
-    LANES: tl.constexpr,
-    VECTOR: tl.constexpr,
-    EVEN: tl.constexpr,
-    SPLITS: tl.constexpr,
-    CHUNK: tl.constexpr,
-    BLOCK_S: tl.constexpr,
-    NEEDS_GRAD_X: tl.constexpr,
-    INT: tl.constexpr,
-    FLOAT: tl.constexpr,
-):
-    """A program joins the partial states of a row, then goes over one chunk of it."""
-    split = (tl.program_id(0) % SPLITS).to(INT)
-    rows = (tl.program_id(0) // SPLITS).to(INT) + tl.arange(0, 1)[:, None]
-    stop = tl.minimum((split + 1) * CHUNK, N)
-    lane = (tl.arange(0, LANES)[:, None] * VECTOR + tl.arange(0, VECTOR)[None, :]).to(INT)
-    row_2 = rows % ROWS_2
-    row_1 = rows // ROWS_2 % ROWS_1
-    row_0 = rows // ROWS_2 // ROWS_1
-    row_mean_rows = (
-        row_mean_ptr + row_0 * row_mean_row_0 + row_1 * row_mean_row_1 + row_2 * row_mean_row_2
-    )
-    rstd_rows = rstd_ptr + row_0 * rstd_row_0 + row_1 * rstd_row_1 + row_2 * rstd_row_2
-    grad_h_rows = grad_h_ptr + row_0 * grad_h_row_0 + row_1 * grad_h_row_1 + row_2 * grad_h_row_2
-    h_rows = h_ptr + row_0 * h_row_0 + row_1 * h_row_1 + row_2 * h_row_2
-    grad_y_rows = grad_y_ptr + row_0 * grad_y_row_0 + row_1 * grad_y_row_1 + row_2 * grad_y_row_2
-    grad_x_rows = grad_x_ptr + row_0 * grad_x_row_0 + row_1 * grad_x_row_1 + row_2 * grad_x_row_2
-
-    splits = tl.arange(0, BLOCK_S)[:, None]
-    total = tl.load(partial_total_ptr + rows * SPLITS + splits, mask=splits < SPLITS, other=0.0)
-    total_2 = tl.load(partial_total_2_ptr + rows * SPLITS + splits, mask=splits < SPLITS, other=0.0)
-    grad_rstd = tl.sum(total, axis=0, keep_dims=True)
-    row_sum = tl.sum(total_2, axis=0, keep_dims=True)
-    row_mean = tl.load(row_mean_rows).to(FLOAT)
-    rstd = tl.load(rstd_rows).to(FLOAT)
-    # rstd = rsqrt(variance(h) + eps)
-    value = 2.0 * (-0.5 * grad_rstd * (rstd * rstd * rstd)) / N
-    # y = (h - mean(h)) * rstd * weight
-    value_2 = row_sum / N
-
-    for start in range(split * CHUNK, stop, LANES * VECTOR):
-        cols = start + lane
-        in_cols = below(cols, stop, EVEN)
-
-        grad_h = tl.load(grad_h_rows + cols * grad_h_col, mask=in_cols, other=0.0).to(FLOAT)
-        h = tl.load(h_rows + cols * h_col, mask=in_cols, other=0.0).to(FLOAT)
-        grad_y = tl.load(grad_y_rows + cols * grad_y_col, mask=in_cols, other=0.0).to(FLOAT)
-        weight = tl.load(weight_ptr + cols * weight_col, mask=in_cols, other=0.0).to(FLOAT)
-        grad_x = grad_h + value * (h - row_mean) + grad_y * weight * rstd + value_2
-        if NEEDS_GRAD_X:
-            tl.store(
-                grad_x_rows + cols * grad_x_col,
-                narrow(grad_x, grad_x_ptr.dtype.element_ty),
-                mask=in_cols,
-                cache_modifier=".cs",
-            )
 
 
 @triton.jit
@@ -2916,54 +2400,6 @@ def _add_layernorm_backward_bias_sums(
         )
 
 
-@triton.jit
-def _add_layernorm_backward_bias_join(
-    grad_weight_parts_ptr,
-    grad_bias_parts_ptr,
-    grad_weight_ptr,
-    grad_bias_ptr,
-    N,
-    grad_weight_col,
-    grad_bias_col,
-    PARTS,
-    BLOCK_S: tl.constexpr,
-    BLOCK_N: tl.constexpr,
-    NEEDS_GRAD_WEIGHT: tl.constexpr,
-    NEEDS_GRAD_BIAS: tl.constexpr,
-    INT: tl.constexpr,
-    FLOAT: tl.constexpr,
-):
-    """A program adds up the partial sums of BLOCK_N columns."""
-    blocks = tl.cdiv(N, BLOCK_N)
-    cols = tl.program_id(0) % blocks * BLOCK_N + tl.arange(0, BLOCK_N)[None, :].to(INT)
-    in_cols = cols < N
-
-    grad_weight = tl.full((BLOCK_S, BLOCK_N), 0.0, FLOAT)
-    grad_bias = tl.full((BLOCK_S, BLOCK_N), 0.0, FLOAT)
-    for start in range(0, PARTS, BLOCK_S):
-        parts = start + tl.arange(0, BLOCK_S)[:, None].to(INT)
-        grad_weight += tl.load(
-            grad_weight_parts_ptr + parts * N + cols, mask=(parts < PARTS) & in_cols, other=0
-        )
-        grad_bias += tl.load(
-            grad_bias_parts_ptr + parts * N + cols, mask=(parts < PARTS) & in_cols, other=0
-        )
-    grad_weight = tl.sum(grad_weight, axis=0, keep_dims=True)
-    grad_bias = tl.sum(grad_bias, axis=0, keep_dims=True)
-    if NEEDS_GRAD_WEIGHT:
-        tl.store(
-            grad_weight_ptr + cols * grad_weight_col,
-            narrow(grad_weight, grad_weight_ptr.dtype.element_ty),
-            mask=in_cols,
-        )
-    if NEEDS_GRAD_BIAS:
-        tl.store(
-            grad_bias_ptr + cols * grad_bias_col,
-            narrow(grad_bias, grad_bias_ptr.dtype.element_ty),
-            mask=in_cols,
-        )
-
-
 def _plan(call: Call) -> Launch:
     """Kernel, config and grid for one set of shapes, strides and dtypes."""
     rows = call.axes(("M",), limit=3, spare_last=True)
@@ -3004,7 +2440,6 @@ def _plan(call: Call) -> Launch:
                 grid=(rows.total * splits,),
                 tensors=("x", "residual", "partial_mean", "partial_spread", "partial_count"),
                 integers=(
-                    rows.total,
                     *rows.sizes[1:],
                     cols.total,
                     *rows.strides("x"),
@@ -3037,7 +2472,6 @@ def _plan(call: Call) -> Launch:
                     "rstd",
                 ),
                 integers=(
-                    rows.total,
                     *rows.sizes[1:],
                     cols.total,
                     *rows.strides("x"),
@@ -3119,7 +2553,6 @@ def _plan(call: Call) -> Launch:
             grid=(rows.total,),
             tensors=("x", "residual", "weight", "y", "h", "row_mean", "rstd"),
             integers=(
-                rows.total,
                 *rows.sizes[1:],
                 cols.total,
                 *rows.strides("x"),
@@ -3187,19 +2620,17 @@ def _plan_backward_stage_1(call: Call) -> Launch:
                 "EVEN_M": rows.total % block_m == 0,
                 "EVEN_N": columns % block_n == 0,
                 "STAGES": config["num_stages"],
-                "NEEDS_GRAD_WEIGHT": call.needs("grad_weight"),
             },
             config=config,
         ),
         Step(
-            _add_layernorm_backward_stage_1_join,
+            _add_layernorm_backward_join,
             grid=(cdiv(columns, join_tile(config, programs, columns)[1]),),
             tensors=("grad_weight_parts", "grad_weight"),
             integers=(cols.total, cols.strides("grad_weight")[0], programs),
             constants={
                 "BLOCK_S": join_tile(config, programs, columns)[0],
                 "BLOCK_N": join_tile(config, programs, columns)[1],
-                "NEEDS_GRAD_WEIGHT": call.needs("grad_weight"),
             },
             config=config,
         )
@@ -3268,7 +2699,6 @@ def _plan_backward_stage_2(call: Call) -> Launch:
                     "partial_total_2",
                 ),
                 integers=(
-                    rows.total,
                     *rows.sizes[1:],
                     cols.total,
                     *rows.strides("row_mean"),
@@ -3303,7 +2733,6 @@ def _plan_backward_stage_2(call: Call) -> Launch:
                     "grad_x",
                 ),
                 integers=(
-                    rows.total,
                     *rows.sizes[1:],
                     cols.total,
                     *rows.strides("row_mean"),
@@ -3325,7 +2754,6 @@ def _plan_backward_stage_2(call: Call) -> Launch:
                     "SPLITS": splits,
                     "CHUNK": chunk,
                     "BLOCK_S": next_power_of_2(splits),
-                    "NEEDS_GRAD_X": call.needs("grad_x"),
                 },
                 config=config,
             ),
@@ -3365,7 +2793,6 @@ def _plan_backward_stage_2(call: Call) -> Launch:
                     "EVEN_M": rows.total % block_m == 0,
                     "EVEN_N": columns == width,
                     "EARLY": width <= 4096,
-                    "NEEDS_GRAD_X": call.needs("grad_x"),
                 },
                 config=config,
             )
@@ -3380,7 +2807,6 @@ def _plan_backward_stage_2(call: Call) -> Launch:
             grid=(rows.total,),
             tensors=("weight", "h", "row_mean", "rstd", "grad_y", "grad_h", "grad_x"),
             integers=(
-                rows.total,
                 *rows.sizes[1:],
                 cols.total,
                 *rows.strides("row_mean"),
@@ -3395,12 +2821,7 @@ def _plan_backward_stage_2(call: Call) -> Launch:
                 *rows.strides("grad_x"),
                 cols.strides("grad_x")[0],
             ),
-            constants={
-                "LANES": config["TILE"] // vector,
-                "VECTOR": vector,
-                "EVEN": even,
-                "NEEDS_GRAD_X": call.needs("grad_x"),
-            },
+            constants={"LANES": config["TILE"] // vector, "VECTOR": vector, "EVEN": even},
             config=config,
         )
     )
@@ -3473,7 +2894,6 @@ def _plan_backward(call: Call) -> Launch:
                 constants={
                     "BLOCK_S": join_tile(config, programs, columns)[0],
                     "BLOCK_N": join_tile(config, programs, columns)[1],
-                    "NEEDS_GRAD_WEIGHT": call.needs("grad_weight"),
                 },
                 config=config,
             )
@@ -3527,11 +2947,10 @@ def _plan_bias(call: Call) -> Launch:
         even = columns > 0 and columns % config["TILE"] == 0
         return Launch(
             Step(
-                _add_layernorm_bias_partial,
+                _add_layernorm_partial,
                 grid=(rows.total * splits,),
                 tensors=("x", "residual", "partial_mean", "partial_spread", "partial_count"),
                 integers=(
-                    rows.total,
                     *rows.sizes[1:],
                     cols.total,
                     *rows.strides("x"),
@@ -3565,7 +2984,6 @@ def _plan_bias(call: Call) -> Launch:
                     "rstd",
                 ),
                 integers=(
-                    rows.total,
                     *rows.sizes[1:],
                     cols.total,
                     *rows.strides("x"),
@@ -3649,7 +3067,6 @@ def _plan_bias(call: Call) -> Launch:
             grid=(rows.total,),
             tensors=("x", "residual", "weight", "bias", "y", "h", "row_mean", "rstd"),
             integers=(
-                rows.total,
                 *rows.sizes[1:],
                 cols.total,
                 *rows.strides("x"),
@@ -3726,7 +3143,7 @@ def _plan_backward_bias_stage_1(call: Call) -> Launch:
             config=config,
         ),
         Step(
-            _add_layernorm_backward_bias_stage_1_join,
+            _add_layernorm_backward_bias_join,
             grid=(cdiv(columns, join_tile(config, programs, columns)[1]),),
             tensors=("grad_weight_parts", "grad_bias_parts", "grad_weight", "grad_bias"),
             integers=(
@@ -3797,7 +3214,7 @@ def _plan_backward_bias_stage_2(call: Call) -> Launch:
         even = columns > 0 and columns % config["TILE"] == 0
         return Launch(
             Step(
-                _add_layernorm_backward_bias_stage_2_partial,
+                _add_layernorm_backward_stage_2_partial,
                 grid=(rows.total * splits,),
                 tensors=(
                     "weight",
@@ -3809,7 +3226,6 @@ def _plan_backward_bias_stage_2(call: Call) -> Launch:
                     "partial_total_2",
                 ),
                 integers=(
-                    rows.total,
                     *rows.sizes[1:],
                     cols.total,
                     *rows.strides("row_mean"),
@@ -3830,7 +3246,7 @@ def _plan_backward_bias_stage_2(call: Call) -> Launch:
                 config=config,
             ),
             Step(
-                _add_layernorm_backward_bias_stage_2_finish,
+                _add_layernorm_backward_stage_2_finish,
                 grid=(rows.total * splits,),
                 tensors=(
                     "partial_total",
@@ -3844,7 +3260,6 @@ def _plan_backward_bias_stage_2(call: Call) -> Launch:
                     "grad_x",
                 ),
                 integers=(
-                    rows.total,
                     *rows.sizes[1:],
                     cols.total,
                     *rows.strides("row_mean"),
@@ -3866,7 +3281,6 @@ def _plan_backward_bias_stage_2(call: Call) -> Launch:
                     "SPLITS": splits,
                     "CHUNK": chunk,
                     "BLOCK_S": next_power_of_2(splits),
-                    "NEEDS_GRAD_X": call.needs("grad_x"),
                 },
                 config=config,
             ),
@@ -3881,7 +3295,7 @@ def _plan_backward_bias_stage_2(call: Call) -> Launch:
         block_m = max(1, min(config["TILE"] // width, next_power_of_2(rows.total)))
         return Launch(
             Step(
-                _add_layernorm_backward_bias_stage_2_block,
+                _add_layernorm_backward_stage_2_block,
                 grid=(cdiv(rows.total, block_m),),
                 tensors=("weight", "h", "row_mean", "rstd", "grad_y", "grad_h", "grad_x"),
                 integers=(
@@ -3906,7 +3320,6 @@ def _plan_backward_bias_stage_2(call: Call) -> Launch:
                     "EVEN_M": rows.total % block_m == 0,
                     "EVEN_N": columns == width,
                     "EARLY": width <= 4096,
-                    "NEEDS_GRAD_X": call.needs("grad_x"),
                 },
                 config=config,
             )
@@ -3917,11 +3330,10 @@ def _plan_backward_bias_stage_2(call: Call) -> Launch:
     even = columns > 0 and columns % config["TILE"] == 0
     return Launch(
         Step(
-            _add_layernorm_backward_bias_stage_2_loop,
+            _add_layernorm_backward_stage_2_loop,
             grid=(rows.total,),
             tensors=("weight", "h", "row_mean", "rstd", "grad_y", "grad_h", "grad_x"),
             integers=(
-                rows.total,
                 *rows.sizes[1:],
                 cols.total,
                 *rows.strides("row_mean"),
@@ -3936,12 +3348,7 @@ def _plan_backward_bias_stage_2(call: Call) -> Launch:
                 *rows.strides("grad_x"),
                 cols.strides("grad_x")[0],
             ),
-            constants={
-                "LANES": config["TILE"] // vector,
-                "VECTOR": vector,
-                "EVEN": even,
-                "NEEDS_GRAD_X": call.needs("grad_x"),
-            },
+            constants={"LANES": config["TILE"] // vector, "VECTOR": vector, "EVEN": even},
             config=config,
         )
     )

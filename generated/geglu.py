@@ -2,7 +2,7 @@
 
 gate and up may be the halves of one tensor: strides are free.
 
-Built by tilegen 0.1.0 from specs/geglu.py (spec 398b2670, templates 124a4574).
+Built by tilegen 0.1.0 from specs/geglu.py (spec 398b2670, templates df28fe9c).
 Rebuild with `tilegen build`; edits are overwritten.
 
 Traffic: 3*N*e bytes (e: bytes of an element)
@@ -173,6 +173,8 @@ BACKWARD_TILED_CONFIGS = by_class(
 )
 
 
+# Loads: "evict_last" keeps what a kernel reads in L2 over what it writes, and a row until its last
+# sweep, which is "evict_first". On an H200 that is 2 to 10 percent of the copy rate.
 @triton.jit
 def _geglu_none_flat(
     gate_ptr,
@@ -204,7 +206,6 @@ def _geglu_none_tiled(
     gate_ptr,
     up_ptr,
     out_ptr,
-    SIZE_0,
     SIZE_1,
     SIZE_2,
     SIZE_3,
@@ -313,7 +314,6 @@ def _geglu_backward_none_tiled(
     grad_out_ptr,
     grad_gate_ptr,
     grad_up_ptr,
-    SIZE_0,
     SIZE_1,
     SIZE_2,
     SIZE_3,
@@ -440,7 +440,6 @@ def _geglu_tanh_tiled(
     gate_ptr,
     up_ptr,
     out_ptr,
-    SIZE_0,
     SIZE_1,
     SIZE_2,
     SIZE_3,
@@ -550,7 +549,6 @@ def _geglu_backward_tanh_tiled(
     grad_out_ptr,
     grad_gate_ptr,
     grad_up_ptr,
-    SIZE_0,
     SIZE_1,
     SIZE_2,
     SIZE_3,
@@ -682,7 +680,7 @@ def _plan_none(call: Call) -> Launch:
             grid=(outer * tiles,),
             tensors=("gate", "up", "out"),
             integers=(
-                *axes.sizes,
+                *axes.sizes[1:],
                 *axes.strides("gate"),
                 *axes.strides("up"),
                 *axes.strides("out"),
@@ -746,7 +744,7 @@ def _plan_backward_none(call: Call) -> Launch:
             grid=(outer * tiles,),
             tensors=("gate", "up", "grad_out", "grad_gate", "grad_up"),
             integers=(
-                *axes.sizes,
+                *axes.sizes[1:],
                 *axes.strides("grad_out"),
                 *axes.strides("up"),
                 *axes.strides("gate"),
@@ -809,7 +807,7 @@ def _plan_tanh(call: Call) -> Launch:
             grid=(outer * tiles,),
             tensors=("gate", "up", "out"),
             integers=(
-                *axes.sizes,
+                *axes.sizes[1:],
                 *axes.strides("gate"),
                 *axes.strides("up"),
                 *axes.strides("out"),
@@ -873,7 +871,7 @@ def _plan_backward_tanh(call: Call) -> Launch:
             grid=(outer * tiles,),
             tensors=("gate", "up", "grad_out", "grad_gate", "grad_up"),
             integers=(
-                *axes.sizes,
+                *axes.sizes[1:],
                 *axes.strides("grad_out"),
                 *axes.strides("up"),
                 *axes.strides("gate"),

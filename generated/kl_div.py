@@ -1,6 +1,6 @@
 """Kullback-Leibler divergence KL(p || q) of each row; q is given by its logarithms.
 
-Built by tilegen 0.1.0 from specs/kl_div.py (spec f3089e94, templates 124a4574).
+Built by tilegen 0.1.0 from specs/kl_div.py (spec f3089e94, templates df28fe9c).
 Rebuild with `tilegen build`; edits are overwritten.
 
 Traffic: 2*M*N*e + 4*M bytes (e: bytes of an element)
@@ -231,6 +231,8 @@ BACKWARD_TILED_CONFIGS = by_class(
 )
 
 
+# Loads: "evict_last" keeps what a kernel reads in L2 over what it writes, and a row until its last
+# sweep, which is "evict_first". On an H200 that is 2 to 10 percent of the copy rate.
 @triton.jit
 def _kl_div_block(
     log_q_ptr,
@@ -291,7 +293,6 @@ def _kl_div_loop(
     log_q_ptr,
     p_ptr,
     out_ptr,
-    M,
     ROWS_1,
     ROWS_2,
     N,
@@ -344,7 +345,6 @@ def _kl_div_partial(
     log_q_ptr,
     p_ptr,
     partial_total_ptr,
-    M,
     ROWS_1,
     ROWS_2,
     N,
@@ -395,10 +395,8 @@ def _kl_div_partial(
 def _kl_div_finish(
     partial_total_ptr,
     out_ptr,
-    M,
     ROWS_1,
     ROWS_2,
-    N,
     out_row_0,
     out_row_1,
     out_row_2,
@@ -537,7 +535,6 @@ def _plan(call: Call) -> Launch:
                 grid=(rows.total * splits,),
                 tensors=("log_q", "p", "partial_total"),
                 integers=(
-                    rows.total,
                     *rows.sizes[1:],
                     cols.total,
                     *rows.strides("p"),
@@ -558,7 +555,7 @@ def _plan(call: Call) -> Launch:
                 _kl_div_finish,
                 grid=(rows.total,),
                 tensors=("partial_total", "out"),
-                integers=(rows.total, *rows.sizes[1:], cols.total, *rows.strides("out")),
+                integers=(*rows.sizes[1:], *rows.strides("out")),
                 constants={"SPLITS": splits, "BLOCK_S": next_power_of_2(splits)},
                 config=config,
             ),
@@ -604,7 +601,6 @@ def _plan(call: Call) -> Launch:
             grid=(rows.total,),
             tensors=("log_q", "p", "out"),
             integers=(
-                rows.total,
                 *rows.sizes[1:],
                 cols.total,
                 *rows.strides("p"),

@@ -1,6 +1,6 @@
 """Mean squared error over all elements, one scalar.
 
-Built by tilegen 0.1.0 from specs/mse_loss.py (spec d67fdad1, templates 124a4574).
+Built by tilegen 0.1.0 from specs/mse_loss.py (spec d67fdad1, templates df28fe9c).
 Rebuild with `tilegen build`; edits are overwritten.
 
 Traffic: 2*M*N*e + 4 bytes (e: bytes of an element)
@@ -264,6 +264,8 @@ BACKWARD_TILED_CONFIGS = by_class(
 )
 
 
+# Loads: "evict_last" keeps what a kernel reads in L2 over what it writes, and a row until its last
+# sweep, which is "evict_first". On an H200 that is 2 to 10 percent of the copy rate.
 @triton.jit
 def _mse_loss_block(
     x_ptr,
@@ -425,8 +427,6 @@ def _mse_loss_partial(
 def _mse_loss_finish(
     partial_total_ptr,
     out_ptr,
-    COLS_0,
-    COLS_1,
     M,
     N,
     SPLITS: tl.constexpr,
@@ -496,7 +496,6 @@ def _mse_loss_backward_tiled(
     grad_out_ptr,
     grad_x_ptr,
     grad_target_ptr,
-    SIZE_0,
     SIZE_1,
     SIZE_2,
     SIZE_3,
@@ -620,7 +619,7 @@ def _plan(call: Call) -> Launch:
                 _mse_loss_finish,
                 grid=(rows.total,),
                 tensors=("partial_total", "out"),
-                integers=(*cols.sizes, call.sizes["M"], call.sizes["N"]),
+                integers=(call.sizes["M"], call.sizes["N"]),
                 constants={"SPLITS": splits, "BLOCK_S": next_power_of_2(splits)},
                 config=config,
             ),
@@ -730,7 +729,7 @@ def _plan_backward(call: Call) -> Launch:
             grid=(outer * tiles,),
             tensors=("x", "target", "grad_out", "grad_x", "grad_target"),
             integers=(
-                *axes.sizes,
+                *axes.sizes[1:],
                 call.sizes["M"],
                 call.sizes["N"],
                 *axes.strides("x"),

@@ -2,7 +2,7 @@
 
 As in Qwen3; the rotation is that of rope (Su et al., arXiv:2104.09864).
 
-Built by tilegen 0.1.0 from specs/qk_norm_rope.py (spec ffec5b43, templates 124a4574).
+Built by tilegen 0.1.0 from specs/qk_norm_rope.py (spec ffec5b43, templates df28fe9c).
 Rebuild with `tilegen build`; edits are overwritten.
 
 Traffic: 4*B*D*H*S*e + B*S*i + 2*D*e*Min(P, B*S) + 2*D*e bytes (e: bytes of an element, i: bytes of an index)
@@ -143,7 +143,7 @@ _LOOP_3 = (
 )
 _LOOP_4 = (
     Config(TILE=2048, num_warps=4, registers=48),  # 16 B shared, 64 registers in split rows
-    Config(TILE=2048, num_warps=8, registers=32),  # 4096 B shared, 39 registers in split rows
+    Config(TILE=2048, num_warps=8, registers=32),  # 4096 B shared, 40 registers in split rows
     Config(TILE=4096, num_warps=8, registers=48),  # 32 B shared, 59 registers in split rows
     Config(TILE=8192, num_warps=8, registers=103),  # 32 B shared
     Config(TILE=8192, num_warps=16, registers=50),  # 64 B shared, 59 registers in split rows
@@ -167,11 +167,11 @@ _LOOP_6 = (
 )
 _LOOP_7 = (
     Config(TILE=2048, num_warps=4, registers=168),  # 32 B shared
-    Config(TILE=2048, num_warps=8, registers=88),  # 64 B shared, 90 registers in split rows
+    Config(TILE=2048, num_warps=8, registers=88),  # 64 B shared
     Config(TILE=2048, num_warps=16, registers=60),  # 128 B shared
     Config(TILE=4096, num_warps=8, registers=170),  # 64 B shared
-    Config(TILE=4096, num_warps=4, registers=255, spills=True),  # 32 B shared, 108 B spilled
-    Config(TILE=8192, num_warps=16, registers=128, spills=True),  # 128 B shared, 52 B spilled
+    Config(TILE=4096, num_warps=4, registers=255, spills=True),  # 32 B shared, 28 B spilled
+    Config(TILE=8192, num_warps=16, registers=128, spills=True),  # 128 B shared, 36 B spilled
 )
 _LOOP_8 = (
     Config(TILE=2048, num_warps=4),  # at most 512 B shared, unproven
@@ -229,7 +229,7 @@ _BACKWARD_BLOCK_3 = (
 )
 _BACKWARD_BLOCK_4 = (
     Config(TILE=512, num_warps=1, registers=78),  # 128 B shared
-    Config(TILE=1024, num_warps=1, registers=148),  # 128 B shared
+    Config(TILE=1024, num_warps=1, registers=149),  # 128 B shared
     Config(TILE=4096, num_warps=4, registers=150),  # 512 B shared
     Config(TILE=4096, num_warps=8, registers=80),  # 32 B shared
     Config(TILE=4096, num_warps=16, registers=49),  # 64 B shared
@@ -316,17 +316,17 @@ _BACKWARD_LOOP_3 = (
 _BACKWARD_LOOP_4 = (
     Config(TILE=2048, num_warps=4, registers=83),  # 16 B shared
     Config(TILE=2048, num_warps=8, registers=32),  # 32 B shared, 42 registers in split rows
-    Config(TILE=4096, num_warps=4, registers=158),  # 16 B shared, 170 registers in split rows
-    Config(TILE=8192, num_warps=8, registers=162),  # 32 B shared, 170 registers in split rows
-    Config(TILE=8192, num_warps=16, registers=62),  # 64 B shared, 83 registers in split rows
-    Config(TILE=16384, num_warps=32, registers=64, spills=True),  # 128 B shared, 48 B spilled
+    Config(TILE=4096, num_warps=4, registers=158),  # 16 B shared
+    Config(TILE=8192, num_warps=8, registers=162),  # 32 B shared
+    Config(TILE=8192, num_warps=16, registers=62),  # 64 B shared, 78 registers in split rows
+    Config(TILE=16384, num_warps=32, registers=64, spills=True),  # 128 B shared, 52 B spilled
 )
 _BACKWARD_LOOP_5 = (
     Config(TILE=2048, num_warps=4, registers=96),  # 16 B shared
-    Config(TILE=2048, num_warps=8, registers=62),  # 32 B shared
-    Config(TILE=4096, num_warps=4, registers=153),  # 16 B shared
-    Config(TILE=8192, num_warps=8, registers=159),  # 32 B shared
-    Config(TILE=8192, num_warps=16, registers=82),  # 64 B shared
+    Config(TILE=2048, num_warps=8, registers=48),  # 32 B shared
+    Config(TILE=4096, num_warps=4, registers=150),  # 16 B shared
+    Config(TILE=8192, num_warps=8, registers=161),  # 32 B shared
+    Config(TILE=8192, num_warps=16, registers=78),  # 64 B shared
     Config(TILE=16384, num_warps=32, registers=64, spills=True),  # 128 B shared, 100 B spilled
 )
 _BACKWARD_LOOP_6 = (
@@ -338,11 +338,11 @@ _BACKWARD_LOOP_6 = (
     Config(TILE=8192, num_warps=32, registers=50),  # 128 B shared, 64 registers in split rows
 )
 _BACKWARD_LOOP_7 = (
-    Config(TILE=2048, num_warps=4, registers=142),  # 32 B shared, 152 registers in split rows
-    Config(TILE=2048, num_warps=8, registers=100),  # 64 B shared
-    Config(TILE=2048, num_warps=16, registers=64),  # 128 B shared
+    Config(TILE=2048, num_warps=4, registers=142),  # 32 B shared, 146 registers in split rows
+    Config(TILE=2048, num_warps=8, registers=98),  # 64 B shared
+    Config(TILE=2048, num_warps=16, registers=62),  # 128 B shared
     Config(TILE=2048, num_warps=32, registers=52),  # 256 B shared
-    Config(TILE=4096, num_warps=8, registers=140),  # 64 B shared, 146 registers in split rows
+    Config(TILE=4096, num_warps=8, registers=140),  # 64 B shared, 148 registers in split rows
     Config(TILE=4096, num_warps=32, registers=48),  # 256 B shared
 )
 _BACKWARD_LOOP_8 = (
@@ -565,37 +565,37 @@ _BACKWARD_COLUMNS_3 = (
     Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 16512 B shared, unproven
 )
 _BACKWARD_COLUMNS_4 = (
-    Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=3, registers=96),  # 25088 B shared
-    Config(TILE=2048, PROGRAMS=2, num_warps=8, num_stages=3, registers=76),  # 25088 B shared
-    Config(TILE=2048, PROGRAMS=4, num_warps=8, num_stages=1, registers=62),  # 2048 B shared
+    Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=3),  # at most 25616 B shared, unproven
+    Config(TILE=2048, PROGRAMS=2, num_warps=8, num_stages=3),  # at most 25632 B shared, unproven
+    Config(TILE=2048, PROGRAMS=4, num_warps=8, num_stages=1),  # at most 8224 B shared, unproven
     Config(TILE=4096, PROGRAMS=1, num_warps=4, num_stages=3, registers=216),  # 50176 B shared
-    Config(TILE=4096, PROGRAMS=1, num_warps=8, num_stages=3, registers=99),  # 50176 B shared
-    Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=3, registers=64),  # 50176 B shared
+    Config(TILE=4096, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 50208 B shared, unproven
+    Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 50240 B shared, unproven
 )
 _BACKWARD_COLUMNS_5 = (
-    Config(TILE=2048, PROGRAMS=2, num_warps=8, num_stages=3, registers=79),  # 49664 B shared
-    Config(TILE=2048, PROGRAMS=4, num_warps=8, num_stages=3, registers=79),  # 49664 B shared
+    Config(TILE=2048, PROGRAMS=2, num_warps=8, num_stages=3),  # at most 50208 B shared, unproven
+    Config(TILE=2048, PROGRAMS=4, num_warps=8, num_stages=3),  # at most 50208 B shared, unproven
     Config(TILE=4096, PROGRAMS=1, num_warps=4, num_stages=3, registers=205),  # 99328 B shared
     Config(TILE=4096, PROGRAMS=1, num_warps=8, num_stages=3, registers=122),  # 99328 B shared
     Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=3, registers=78),  # 99328 B shared
-    Config(TILE=4096, PROGRAMS=2, num_warps=16, num_stages=3, registers=78),  # 99328 B shared
+    Config(TILE=4096, PROGRAMS=2, num_warps=16, num_stages=3),  # at most 99392 B shared, unproven
 )
 _BACKWARD_COLUMNS_6 = (
-    Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=3, registers=125),  # 99072 B shared
-    Config(TILE=2048, PROGRAMS=4, num_warps=4, num_stages=1, registers=128),  # 1024 B shared
-    Config(TILE=4096, PROGRAMS=1, num_warps=4, num_stages=3, registers=168),  # 198144 B shared
-    Config(TILE=4096, PROGRAMS=1, num_warps=8, num_stages=3, registers=126),  # 198144 B shared
+    Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=3),  # at most 99344 B shared, unproven
+    Config(TILE=2048, PROGRAMS=4, num_warps=4, num_stages=1),  # at most 2064 B shared, unproven
+    Config(TILE=4096, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 197648 B shared, unproven
+    Config(TILE=4096, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 197664 B shared, unproven
     Config(TILE=4096, PROGRAMS=2, num_warps=4, num_stages=1, registers=255),  # 1024 B shared
     Config(TILE=4096, PROGRAMS=2, num_warps=8, num_stages=1, registers=134),  # 2048 B shared
 )
 _BACKWARD_COLUMNS_7 = (
-    Config(
-        TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3, registers=128
-    ),  # 197632 B shared, 168 registers in split rows
-    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=3, registers=128),  # 197632 B shared
-    Config(TILE=2048, PROGRAMS=1, num_warps=16, num_stages=3, registers=81),  # 197632 B shared
+    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 197664 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 197696 B shared, unproven
+    Config(TILE=2048, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 197760 B shared, unproven
     Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=1, registers=178),  # 2048 B shared
-    Config(TILE=2048, PROGRAMS=2, num_warps=8, num_stages=1, registers=128),  # 4096 B shared
+    Config(
+        TILE=2048, PROGRAMS=2, num_warps=8, num_stages=1, registers=128
+    ),  # 4096 B shared, 166 registers in split rows
     Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=1, registers=128),  # 8192 B shared
 )
 _BACKWARD_COLUMNS_8 = (
@@ -680,6 +680,8 @@ BACKWARD_COLUMNS_CONFIGS = by_class(
 )
 
 
+# Loads: "evict_last" keeps what a kernel reads in L2 over what it writes, and a row until its last
+# sweep, which is "evict_first". On an H200 that is 2 to 10 percent of the copy rate.
 @triton.jit
 def _qk_norm_rope_block(
     x_ptr,
@@ -832,7 +834,6 @@ def _qk_norm_rope_loop(
     position_ptr,
     out_ptr,
     rstd_ptr,
-    ROWS,
     ROWS_1,
     ROWS_2,
     D,
@@ -965,7 +966,6 @@ def _qk_norm_rope_loop(
 def _qk_norm_rope_partial(
     x_ptr,
     partial_total_ptr,
-    ROWS,
     ROWS_1,
     ROWS_2,
     D,
@@ -1016,7 +1016,6 @@ def _qk_norm_rope_finish(
     position_ptr,
     out_ptr,
     rstd_ptr,
-    ROWS,
     ROWS_1,
     ROWS_2,
     D,
@@ -1163,7 +1162,6 @@ def _qk_norm_rope_backward_stage_1_columns(
     EVEN_M: tl.constexpr,
     EVEN_N: tl.constexpr,
     STAGES: tl.constexpr,
-    NEEDS_GRAD_WEIGHT: tl.constexpr,
     INT: tl.constexpr,
     FLOAT: tl.constexpr,
 ):
@@ -1226,41 +1224,37 @@ def _qk_norm_rope_backward_stage_1_columns(
         x = tl.load(
             x_rows + cols * x_col, mask=in_rows & in_cols, other=0.0, eviction_policy="evict_last"
         ).to(FLOAT)
-        if NEEDS_GRAD_WEIGHT:
-            grad_weight_0 = grad_weight_0 + tl.where(
-                in_rows,
-                (tl.where(False, grad_second, 0.0) + tl.where(True, grad_first, 0.0)) * (x * rstd),
-                0.0,
-            )
+        grad_weight_0 = grad_weight_0 + tl.where(
+            in_rows,
+            (tl.where(False, grad_second, 0.0) + tl.where(True, grad_first, 0.0)) * (x * rstd),
+            0.0,
+        )
         x_2 = tl.load(
             x_rows + cols * x_col + x_stride_Two,
             mask=in_rows & in_cols,
             other=0.0,
             eviction_policy="evict_last",
         ).to(FLOAT)
-        if NEEDS_GRAD_WEIGHT:
-            grad_weight_1 = grad_weight_1 + tl.where(
-                in_rows,
-                (tl.where(True, grad_second, 0.0) + tl.where(False, grad_first, 0.0))
-                * (x_2 * rstd),
-                0.0,
-            )
+        grad_weight_1 = grad_weight_1 + tl.where(
+            in_rows,
+            (tl.where(True, grad_second, 0.0) + tl.where(False, grad_first, 0.0)) * (x_2 * rstd),
+            0.0,
+        )
 
-    if NEEDS_GRAD_WEIGHT:
-        tl.store(
-            grad_weight_0_parts_ptr + part * D + cols,
-            tl.sum(grad_weight_0, axis=0, keep_dims=True),
-            mask=in_cols,
-        )
-        tl.store(
-            grad_weight_1_parts_ptr + part * D + cols,
-            tl.sum(grad_weight_1, axis=0, keep_dims=True),
-            mask=in_cols,
-        )
+    tl.store(
+        grad_weight_0_parts_ptr + part * D + cols,
+        tl.sum(grad_weight_0, axis=0, keep_dims=True),
+        mask=in_cols,
+    )
+    tl.store(
+        grad_weight_1_parts_ptr + part * D + cols,
+        tl.sum(grad_weight_1, axis=0, keep_dims=True),
+        mask=in_cols,
+    )
 
 
 @triton.jit
-def _qk_norm_rope_backward_stage_1_join(
+def _qk_norm_rope_backward_join(
     grad_weight_0_parts_ptr,
     grad_weight_1_parts_ptr,
     grad_weight_ptr,
@@ -1270,7 +1264,6 @@ def _qk_norm_rope_backward_stage_1_join(
     PARTS,
     BLOCK_S: tl.constexpr,
     BLOCK_N: tl.constexpr,
-    NEEDS_GRAD_WEIGHT: tl.constexpr,
     INT: tl.constexpr,
     FLOAT: tl.constexpr,
 ):
@@ -1291,17 +1284,16 @@ def _qk_norm_rope_backward_stage_1_join(
         )
     grad_weight_0 = tl.sum(grad_weight_0, axis=0, keep_dims=True)
     grad_weight_1 = tl.sum(grad_weight_1, axis=0, keep_dims=True)
-    if NEEDS_GRAD_WEIGHT:
-        tl.store(
-            grad_weight_ptr + cols * grad_weight_col,
-            narrow(grad_weight_0, grad_weight_ptr.dtype.element_ty),
-            mask=in_cols,
-        )
-        tl.store(
-            grad_weight_ptr + cols * grad_weight_col + grad_weight_stride_Two,
-            narrow(grad_weight_1, grad_weight_ptr.dtype.element_ty),
-            mask=in_cols,
-        )
+    tl.store(
+        grad_weight_ptr + cols * grad_weight_col,
+        narrow(grad_weight_0, grad_weight_ptr.dtype.element_ty),
+        mask=in_cols,
+    )
+    tl.store(
+        grad_weight_ptr + cols * grad_weight_col + grad_weight_stride_Two,
+        narrow(grad_weight_1, grad_weight_ptr.dtype.element_ty),
+        mask=in_cols,
+    )
 
 
 @triton.jit
@@ -1350,7 +1342,6 @@ def _qk_norm_rope_backward_stage_2_block(
     BLOCK_N: tl.constexpr,
     EVEN_M: tl.constexpr,
     EVEN_N: tl.constexpr,
-    NEEDS_GRAD_X: tl.constexpr,
     INT: tl.constexpr,
     FLOAT: tl.constexpr,
 ):
@@ -1417,7 +1408,7 @@ def _qk_norm_rope_backward_stage_2_block(
         other=0.0,
         eviction_policy="evict_last",
     ).to(FLOAT)
-    rstd = tl.load(rstd_rows, mask=in_rows, other=0.0, eviction_policy="evict_last")
+    rstd = tl.load(rstd_rows, mask=in_rows, other=0.0, eviction_policy="evict_last").to(FLOAT)
     # first, second = unstack(x * rstd * weight, Two)
     grad_second = grad_out_1 * c + -grad_out_0 * s
     grad_first = grad_out_1 * s + grad_out_0 * c
@@ -1426,24 +1417,20 @@ def _qk_norm_rope_backward_stage_2_block(
     # rstd = rsqrt(mean(x * x, (Two, D)) + eps)
     row_sum = tl.sum(value * x + value_2 * x_2, axis=1, keep_dims=True)
     value_3 = 2.0 * (
-        -0.5
-        * row_sum
-        * (rstd.to(FLOAT) * rstd.to(FLOAT) * rstd.to(FLOAT))
-        / (tl.cast(2, FLOAT) * tl.cast(D, FLOAT))
+        -0.5 * row_sum * (rstd * rstd * rstd) / (tl.cast(2, FLOAT) * tl.cast(D, FLOAT))
     )
-    grad_x_0 = value * rstd.to(FLOAT) + value_3 * x
-    grad_x_1 = value_2 * rstd.to(FLOAT) + value_3 * x_2
-    if NEEDS_GRAD_X:
-        tl.store(
-            grad_x_rows + cols * grad_x_col,
-            narrow(grad_x_0, grad_x_ptr.dtype.element_ty),
-            mask=in_rows & in_cols,
-        )
-        tl.store(
-            grad_x_rows + cols * grad_x_col + grad_x_stride_Two,
-            narrow(grad_x_1, grad_x_ptr.dtype.element_ty),
-            mask=in_rows & in_cols,
-        )
+    grad_x_0 = value * rstd + value_3 * x
+    grad_x_1 = value_2 * rstd + value_3 * x_2
+    tl.store(
+        grad_x_rows + cols * grad_x_col,
+        narrow(grad_x_0, grad_x_ptr.dtype.element_ty),
+        mask=in_rows & in_cols,
+    )
+    tl.store(
+        grad_x_rows + cols * grad_x_col + grad_x_stride_Two,
+        narrow(grad_x_1, grad_x_ptr.dtype.element_ty),
+        mask=in_rows & in_cols,
+    )
 
 
 @triton.jit
@@ -1456,7 +1443,6 @@ def _qk_norm_rope_backward_stage_2_loop(
     rstd_ptr,
     grad_out_ptr,
     grad_x_ptr,
-    ROWS,
     ROWS_1,
     ROWS_2,
     D,
@@ -1491,7 +1477,6 @@ def _qk_norm_rope_backward_stage_2_loop(
     LANES: tl.constexpr,
     VECTOR: tl.constexpr,
     EVEN: tl.constexpr,
-    NEEDS_GRAD_X: tl.constexpr,
     INT: tl.constexpr,
     FLOAT: tl.constexpr,
 ):
@@ -1634,19 +1619,18 @@ def _qk_norm_rope_backward_stage_2_loop(
         grad_x_1 = (
             tl.where(True, grad_second, 0.0) + tl.where(False, grad_first, 0.0)
         ) * weight_2 * rstd + value * x_2
-        if NEEDS_GRAD_X:
-            tl.store(
-                grad_x_rows + cols * grad_x_col,
-                narrow(grad_x_0, grad_x_ptr.dtype.element_ty),
-                mask=in_cols,
-                cache_modifier=".cs",
-            )
-            tl.store(
-                grad_x_rows + cols * grad_x_col + grad_x_stride_Two,
-                narrow(grad_x_1, grad_x_ptr.dtype.element_ty),
-                mask=in_cols,
-                cache_modifier=".cs",
-            )
+        tl.store(
+            grad_x_rows + cols * grad_x_col,
+            narrow(grad_x_0, grad_x_ptr.dtype.element_ty),
+            mask=in_cols,
+            cache_modifier=".cs",
+        )
+        tl.store(
+            grad_x_rows + cols * grad_x_col + grad_x_stride_Two,
+            narrow(grad_x_1, grad_x_ptr.dtype.element_ty),
+            mask=in_cols,
+            cache_modifier=".cs",
+        )
 
 
 @triton.jit
@@ -1658,7 +1642,6 @@ def _qk_norm_rope_backward_stage_2_partial(
     position_ptr,
     grad_out_ptr,
     partial_total_ptr,
-    ROWS,
     ROWS_1,
     ROWS_2,
     D,
@@ -1763,7 +1746,6 @@ def _qk_norm_rope_backward_stage_2_finish(
     rstd_ptr,
     grad_out_ptr,
     grad_x_ptr,
-    ROWS,
     ROWS_1,
     ROWS_2,
     D,
@@ -1801,7 +1783,6 @@ def _qk_norm_rope_backward_stage_2_finish(
     SPLITS: tl.constexpr,
     CHUNK: tl.constexpr,
     BLOCK_S: tl.constexpr,
-    NEEDS_GRAD_X: tl.constexpr,
     INT: tl.constexpr,
     FLOAT: tl.constexpr,
 ):
@@ -1866,19 +1847,18 @@ def _qk_norm_rope_backward_stage_2_finish(
         grad_x_1 = (
             tl.where(True, grad_second, 0.0) + tl.where(False, grad_first, 0.0)
         ) * weight_2 * rstd + value * x_2
-        if NEEDS_GRAD_X:
-            tl.store(
-                grad_x_rows + cols * grad_x_col,
-                narrow(grad_x_0, grad_x_ptr.dtype.element_ty),
-                mask=in_cols,
-                cache_modifier=".cs",
-            )
-            tl.store(
-                grad_x_rows + cols * grad_x_col + grad_x_stride_Two,
-                narrow(grad_x_1, grad_x_ptr.dtype.element_ty),
-                mask=in_cols,
-                cache_modifier=".cs",
-            )
+        tl.store(
+            grad_x_rows + cols * grad_x_col,
+            narrow(grad_x_0, grad_x_ptr.dtype.element_ty),
+            mask=in_cols,
+            cache_modifier=".cs",
+        )
+        tl.store(
+            grad_x_rows + cols * grad_x_col + grad_x_stride_Two,
+            narrow(grad_x_1, grad_x_ptr.dtype.element_ty),
+            mask=in_cols,
+            cache_modifier=".cs",
+        )
 
 
 @triton.jit
@@ -2051,51 +2031,6 @@ def _qk_norm_rope_backward_sums(
         )
 
 
-@triton.jit
-def _qk_norm_rope_backward_join(
-    grad_weight_0_parts_ptr,
-    grad_weight_1_parts_ptr,
-    grad_weight_ptr,
-    D,
-    grad_weight_col,
-    grad_weight_stride_Two,
-    PARTS,
-    BLOCK_S: tl.constexpr,
-    BLOCK_N: tl.constexpr,
-    NEEDS_GRAD_WEIGHT: tl.constexpr,
-    INT: tl.constexpr,
-    FLOAT: tl.constexpr,
-):
-    """A program adds up the partial sums of BLOCK_N columns."""
-    blocks = tl.cdiv(D, BLOCK_N)
-    cols = tl.program_id(0) % blocks * BLOCK_N + tl.arange(0, BLOCK_N)[None, :].to(INT)
-    in_cols = cols < D
-
-    grad_weight_0 = tl.full((BLOCK_S, BLOCK_N), 0.0, FLOAT)
-    grad_weight_1 = tl.full((BLOCK_S, BLOCK_N), 0.0, FLOAT)
-    for start in range(0, PARTS, BLOCK_S):
-        parts = start + tl.arange(0, BLOCK_S)[:, None].to(INT)
-        grad_weight_0 += tl.load(
-            grad_weight_0_parts_ptr + parts * D + cols, mask=(parts < PARTS) & in_cols, other=0
-        )
-        grad_weight_1 += tl.load(
-            grad_weight_1_parts_ptr + parts * D + cols, mask=(parts < PARTS) & in_cols, other=0
-        )
-    grad_weight_0 = tl.sum(grad_weight_0, axis=0, keep_dims=True)
-    grad_weight_1 = tl.sum(grad_weight_1, axis=0, keep_dims=True)
-    if NEEDS_GRAD_WEIGHT:
-        tl.store(
-            grad_weight_ptr + cols * grad_weight_col,
-            narrow(grad_weight_0, grad_weight_ptr.dtype.element_ty),
-            mask=in_cols,
-        )
-        tl.store(
-            grad_weight_ptr + cols * grad_weight_col + grad_weight_stride_Two,
-            narrow(grad_weight_1, grad_weight_ptr.dtype.element_ty),
-            mask=in_cols,
-        )
-
-
 def _plan(call: Call) -> Launch:
     """Kernel, config and grid for one set of shapes, strides and dtypes."""
     rows = call.axes(("B", "S", "H"), limit=3, spare_last=True)
@@ -2144,7 +2079,6 @@ def _plan(call: Call) -> Launch:
                 grid=(rows.total * splits,),
                 tensors=("x", "partial_total"),
                 integers=(
-                    rows.total,
                     *rows.sizes[1:],
                     cols.total,
                     *rows.strides("x"),
@@ -2165,7 +2099,6 @@ def _plan(call: Call) -> Launch:
                 grid=(rows.total * splits,),
                 tensors=("partial_total", "x", "weight", "cos", "sin", "position", "out", "rstd"),
                 integers=(
-                    rows.total,
                     *rows.sizes[1:],
                     cols.total,
                     call.sizes["P"],
@@ -2251,7 +2184,6 @@ def _plan(call: Call) -> Launch:
             grid=(rows.total,),
             tensors=("x", "weight", "cos", "sin", "position", "out", "rstd"),
             integers=(
-                rows.total,
                 *rows.sizes[1:],
                 cols.total,
                 call.sizes["P"],
@@ -2338,12 +2270,11 @@ def _plan_backward_stage_1(call: Call) -> Launch:
                 "EVEN_M": rows.total % block_m == 0,
                 "EVEN_N": columns % block_n == 0,
                 "STAGES": config["num_stages"],
-                "NEEDS_GRAD_WEIGHT": call.needs("grad_weight"),
             },
             config=config,
         ),
         Step(
-            _qk_norm_rope_backward_stage_1_join,
+            _qk_norm_rope_backward_join,
             grid=(cdiv(columns, join_tile(config, programs, columns)[1]),),
             tensors=("grad_weight_0_parts", "grad_weight_1_parts", "grad_weight"),
             integers=(
@@ -2355,7 +2286,6 @@ def _plan_backward_stage_1(call: Call) -> Launch:
             constants={
                 "BLOCK_S": join_tile(config, programs, columns)[0],
                 "BLOCK_N": join_tile(config, programs, columns)[1],
-                "NEEDS_GRAD_WEIGHT": call.needs("grad_weight"),
             },
             config=config,
         )
@@ -2417,7 +2347,6 @@ def _plan_backward_stage_2(call: Call) -> Launch:
                 grid=(rows.total * splits,),
                 tensors=("x", "weight", "cos", "sin", "position", "grad_out", "partial_total"),
                 integers=(
-                    rows.total,
                     *rows.sizes[1:],
                     cols.total,
                     call.sizes["P"],
@@ -2459,7 +2388,6 @@ def _plan_backward_stage_2(call: Call) -> Launch:
                     "grad_x",
                 ),
                 integers=(
-                    rows.total,
                     *rows.sizes[1:],
                     cols.total,
                     call.sizes["P"],
@@ -2488,7 +2416,6 @@ def _plan_backward_stage_2(call: Call) -> Launch:
                     "SPLITS": splits,
                     "CHUNK": chunk,
                     "BLOCK_S": next_power_of_2(splits),
-                    "NEEDS_GRAD_X": call.needs("grad_x"),
                 },
                 config=config,
             ),
@@ -2533,7 +2460,6 @@ def _plan_backward_stage_2(call: Call) -> Launch:
                     "BLOCK_N": width,
                     "EVEN_M": rows.total % block_m == 0,
                     "EVEN_N": columns == width,
-                    "NEEDS_GRAD_X": call.needs("grad_x"),
                 },
                 config=config,
             )
@@ -2548,7 +2474,6 @@ def _plan_backward_stage_2(call: Call) -> Launch:
             grid=(rows.total,),
             tensors=("x", "weight", "cos", "sin", "position", "rstd", "grad_out", "grad_x"),
             integers=(
-                rows.total,
                 *rows.sizes[1:],
                 cols.total,
                 call.sizes["P"],
@@ -2570,12 +2495,7 @@ def _plan_backward_stage_2(call: Call) -> Launch:
                 cols.strides("grad_x")[0],
                 call.stride("grad_x", "Two"),
             ),
-            constants={
-                "LANES": config["TILE"] // vector,
-                "VECTOR": vector,
-                "EVEN": even,
-                "NEEDS_GRAD_X": call.needs("grad_x"),
-            },
+            constants={"LANES": config["TILE"] // vector, "VECTOR": vector, "EVEN": even},
             config=config,
         )
     )
@@ -2662,7 +2582,6 @@ def _plan_backward(call: Call) -> Launch:
                 constants={
                     "BLOCK_S": join_tile(config, programs, columns)[0],
                     "BLOCK_N": join_tile(config, programs, columns)[1],
-                    "NEEDS_GRAD_WEIGHT": call.needs("grad_weight"),
                 },
                 config=config,
             )

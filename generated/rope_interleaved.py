@@ -2,7 +2,7 @@
 
 Row p of cos and sin belongs to position p.
 
-Built by tilegen 0.1.0 from specs/rope_interleaved.py (spec d32e12b0, templates 124a4574).
+Built by tilegen 0.1.0 from specs/rope_interleaved.py (spec d32e12b0, templates df28fe9c).
 Rebuild with `tilegen build`; edits are overwritten.
 
 Traffic: 4*B*D*H*S*e + B*S*i + 2*D*e*Min(P, B*S) bytes (e: bytes of an element, i: bytes of an index)
@@ -39,7 +39,7 @@ from ._runtime import (
 _TILED_1 = (
     Config(TILE=1024, num_warps=1),  # 1024 B shared, 86 registers on sm_90, else unproven
     Config(TILE=1024, num_warps=2),  # 2048 B shared, 51 registers on sm_90, else unproven
-    Config(TILE=1024, num_warps=4),  # 2048 B shared, 31 registers on sm_90, else unproven
+    Config(TILE=1024, num_warps=4),  # 2048 B shared, 32 registers on sm_90, else unproven
     Config(TILE=2048, num_warps=1),  # 512 B shared, 108 registers on sm_90, else unproven
     Config(TILE=2048, num_warps=2),  # 2048 B shared, 96 registers on sm_90, else unproven
     Config(TILE=2048, num_warps=4),  # 4096 B shared, 51 registers on sm_90, else unproven
@@ -90,7 +90,7 @@ _BACKWARD_TILED_2 = (
     Config(TILE=1024, num_warps=1),  # 0 B shared, 84 registers on sm_90, else unproven
     Config(TILE=1024, num_warps=2),  # 2048 B shared, 64 registers on sm_90, else unproven
     Config(TILE=1024, num_warps=4),  # 0 B shared, 34 registers on sm_90, else unproven
-    Config(TILE=1024, num_warps=8),  # 0 B shared, 32 registers on sm_90, else unproven
+    Config(TILE=1024, num_warps=8),  # 0 B shared, 30 registers on sm_90, else unproven
     Config(TILE=2048, num_warps=2),  # 2048 B shared, 84 registers on sm_90, else unproven
     Config(TILE=2048, num_warps=4),  # 4096 B shared, 64 registers on sm_90, else unproven
 )
@@ -121,6 +121,8 @@ BACKWARD_TILED_CONFIGS = by_class(
 )
 
 
+# Loads: "evict_last" keeps what a kernel reads in L2 over what it writes, and a row until its last
+# sweep, which is "evict_first". On an H200 that is 2 to 10 percent of the copy rate.
 @triton.jit
 def _rope_interleaved_tiled(
     x_ptr,
@@ -128,7 +130,6 @@ def _rope_interleaved_tiled(
     sin_ptr,
     position_ptr,
     out_ptr,
-    B_S,
     SIZE_B_S_1,
     H,
     D,
@@ -215,7 +216,6 @@ def _rope_interleaved_backward_tiled(
     position_ptr,
     grad_out_ptr,
     grad_x_ptr,
-    B_S,
     SIZE_B_S_1,
     H,
     D,
@@ -238,7 +238,6 @@ def _rope_interleaved_backward_tiled(
     BLOCK_1: tl.constexpr,
     EVEN_0: tl.constexpr,
     EVEN_1: tl.constexpr,
-    NEEDS_GRAD_X: tl.constexpr,
     INT: tl.constexpr,
     FLOAT: tl.constexpr,
 ):
@@ -290,15 +289,13 @@ def _rope_interleaved_backward_tiled(
     grad_even = grad_out_1 * s + grad_out_0 * c
     grad_x_0 = tl.where(False, grad_odd, 0.0) + tl.where(True, grad_even, 0.0)
     grad_x_1 = tl.where(True, grad_odd, 0.0) + tl.where(False, grad_even, 0.0)
-    if NEEDS_GRAD_X:
-        tl.store(
-            grad_x_b_s + h * grad_x_H + d_pairs * grad_x_stride_Two,
-            tl.reshape(
-                narrow(tl.join(grad_x_0, grad_x_1), grad_x_ptr.dtype.element_ty),
-                (BLOCK_0, 2 * BLOCK_1),
-            ),
-            mask=in_h & in_d_pairs,
-        )
+    tl.store(
+        grad_x_b_s + h * grad_x_H + d_pairs * grad_x_stride_Two,
+        tl.reshape(
+            narrow(tl.join(grad_x_0, grad_x_1), grad_x_ptr.dtype.element_ty), (BLOCK_0, 2 * BLOCK_1)
+        ),
+        mask=in_h & in_d_pairs,
+    )
 
 
 def _plan(call: Call) -> Launch:
@@ -325,7 +322,6 @@ def _plan(call: Call) -> Launch:
             grid=(outer * tiles,),
             tensors=("x", "cos", "sin", "position", "out"),
             integers=(
-                axes_0.total,
                 *axes_0.sizes[1:],
                 axes_1.total,
                 axes_2.total,
@@ -377,7 +373,6 @@ def _plan_backward(call: Call) -> Launch:
             grid=(outer * tiles,),
             tensors=("cos", "sin", "position", "grad_out", "grad_x"),
             integers=(
-                axes_0.total,
                 *axes_0.sizes[1:],
                 axes_1.total,
                 axes_2.total,
@@ -399,7 +394,6 @@ def _plan_backward(call: Call) -> Launch:
                 "BLOCK_1": block_1,
                 "EVEN_0": height % block_0 == 0,
                 "EVEN_1": length % block_1 == 0,
-                "NEEDS_GRAD_X": call.needs("grad_x"),
             },
             config=config,
         )

@@ -1,6 +1,6 @@
 """LayerScale: a branch, scaled per channel, onto the residual (Touvron, arXiv:2103.17239).
 
-Built by tilegen 0.1.0 from specs/scale_residual_add.py (spec f3e75cc6, templates 124a4574).
+Built by tilegen 0.1.0 from specs/scale_residual_add.py (spec f3e75cc6, templates df28fe9c).
 Rebuild with `tilegen build`; edits are overwritten.
 
 Traffic: 3*M*N*e + N*e bytes (e: bytes of an element)
@@ -215,6 +215,8 @@ BACKWARD_COLUMNS_CONFIGS = by_class(
 )
 
 
+# Loads: "evict_last" keeps what a kernel reads in L2 over what it writes, and a row until its last
+# sweep, which is "evict_first". On an H200 that is 2 to 10 percent of the copy rate.
 @triton.jit
 def _scale_residual_add_tiled(
     x_ptr,
@@ -369,7 +371,6 @@ def _scale_residual_add_backward_join(
     PARTS,
     BLOCK_S: tl.constexpr,
     BLOCK_N: tl.constexpr,
-    NEEDS_GRAD_SCALE: tl.constexpr,
     INT: tl.constexpr,
     FLOAT: tl.constexpr,
 ):
@@ -385,12 +386,11 @@ def _scale_residual_add_backward_join(
             grad_scale_parts_ptr + parts * N + cols, mask=(parts < PARTS) & in_cols, other=0
         )
     grad_scale = tl.sum(grad_scale, axis=0, keep_dims=True)
-    if NEEDS_GRAD_SCALE:
-        tl.store(
-            grad_scale_ptr + cols * grad_scale_col,
-            narrow(grad_scale, grad_scale_ptr.dtype.element_ty),
-            mask=in_cols,
-        )
+    tl.store(
+        grad_scale_ptr + cols * grad_scale_col,
+        narrow(grad_scale, grad_scale_ptr.dtype.element_ty),
+        mask=in_cols,
+    )
 
 
 def _plan(call: Call) -> Launch:
@@ -491,7 +491,6 @@ def _plan_backward(call: Call) -> Launch:
             constants={
                 "BLOCK_S": join_tile(config, programs, columns)[0],
                 "BLOCK_N": join_tile(config, programs, columns)[1],
-                "NEEDS_GRAD_SCALE": call.needs("grad_scale"),
             },
             config=config,
         )

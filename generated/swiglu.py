@@ -2,7 +2,7 @@
 
 gate and up may be the halves of one tensor: strides are free.
 
-Built by tilegen 0.1.0 from specs/swiglu.py (spec b6209388, templates 124a4574).
+Built by tilegen 0.1.0 from specs/swiglu.py (spec b6209388, templates df28fe9c).
 Rebuild with `tilegen build`; edits are overwritten.
 
 Traffic: 3*N*e bytes (e: bytes of an element)
@@ -172,6 +172,8 @@ BACKWARD_TILED_CONFIGS = by_class(
 )
 
 
+# Loads: "evict_last" keeps what a kernel reads in L2 over what it writes, and a row until its last
+# sweep, which is "evict_first". On an H200 that is 2 to 10 percent of the copy rate.
 @triton.jit
 def _swiglu_flat(
     gate_ptr,
@@ -203,7 +205,6 @@ def _swiglu_tiled(
     gate_ptr,
     up_ptr,
     out_ptr,
-    SIZE_0,
     SIZE_1,
     SIZE_2,
     SIZE_3,
@@ -307,7 +308,6 @@ def _swiglu_backward_tiled(
     grad_out_ptr,
     grad_gate_ptr,
     grad_up_ptr,
-    SIZE_0,
     SIZE_1,
     SIZE_2,
     SIZE_3,
@@ -436,7 +436,7 @@ def _plan(call: Call) -> Launch:
             grid=(outer * tiles,),
             tensors=("gate", "up", "out"),
             integers=(
-                *axes.sizes,
+                *axes.sizes[1:],
                 *axes.strides("gate"),
                 *axes.strides("up"),
                 *axes.strides("out"),
@@ -500,7 +500,7 @@ def _plan_backward(call: Call) -> Launch:
             grid=(outer * tiles,),
             tensors=("gate", "up", "grad_out", "grad_gate", "grad_up"),
             integers=(
-                *axes.sizes,
+                *axes.sizes[1:],
                 *axes.strides("grad_out"),
                 *axes.strides("up"),
                 *axes.strides("gate"),

@@ -1,6 +1,6 @@
 """Add two tensors of one shape.
 
-Built by tilegen 0.1.0 from specs/vector_add.py (spec 0ff9e01d, templates 124a4574).
+Built by tilegen 0.1.0 from specs/vector_add.py (spec 0ff9e01d, templates df28fe9c).
 Rebuild with `tilegen build`; edits are overwritten.
 
 Traffic: 3*N*e bytes (e: bytes of an element)
@@ -99,6 +99,8 @@ TILED_CONFIGS = by_class(
 )
 
 
+# Loads: "evict_last" keeps what a kernel reads in L2 over what it writes, and a row until its last
+# sweep, which is "evict_first". On an H200 that is 2 to 10 percent of the copy rate.
 @triton.jit
 def _vector_add_flat(
     x_ptr,
@@ -126,7 +128,6 @@ def _vector_add_tiled(
     x_ptr,
     y_ptr,
     out_ptr,
-    SIZE_0,
     SIZE_1,
     SIZE_2,
     SIZE_3,
@@ -219,7 +220,12 @@ def _plan(call: Call) -> Launch:
             _vector_add_tiled,
             grid=(outer * tiles,),
             tensors=("x", "y", "out"),
-            integers=(*axes.sizes, *axes.strides("x"), *axes.strides("y"), *axes.strides("out")),
+            integers=(
+                *axes.sizes[1:],
+                *axes.strides("x"),
+                *axes.strides("y"),
+                *axes.strides("out"),
+            ),
             constants={
                 "BLOCK_0": block_0,
                 "BLOCK_1": block_1,

@@ -4,12 +4,12 @@
 written, and a mistake in one spec leaves the folder as it was.
 """
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 
 from tilegen import errors
-from tilegen.families import check_family, programs
+from tilegen.families import check_family, named_alike, programs
 from tilegen.families.lower import LineOf
 from tilegen.families.partition import partition
 from tilegen.families.program import Program
@@ -90,22 +90,29 @@ def build_op(loaded: LoadedSpec, targets: Sequence[Target]) -> BuiltOp:
     traced = trace(loaded.spec, loaded.source)
     check_names(traced, template_folder())
     line_of = statements(traced.source.text)
-    variants = tuple(lower(traced, variant, line_of) for variant in traced.variants)
+    kernels: dict[Hashable, str] = {}
+    variants = tuple(lower(traced, variant, line_of, kernels) for variant in traced.variants)
     return BuiltOp(loaded, traced, variants, render_module(loaded, traced, variants, targets))
 
 
-def lower(traced: TracedSpec, variant: Variant, line_of: LineOf) -> RenderedVariant:
-    """One traced variant and its gradient as programs of kernels, and their references."""
+def lower(
+    traced: TracedSpec, variant: Variant, line_of: LineOf, kernels: dict[Hashable, str]
+) -> RenderedVariant:
+    """One traced variant and its gradient as programs of kernels, and their references.
+
+    `kernels` are the module's so far, by `families.named_alike`.
+    """
     verify(variant.graph)
     suffix = variant_suffix(traced.specialising, variant.key, traced.params)
     with errors.located(traced.source.span):
         check_family(traced.spec.family, variant.graph)
         kept = differentiate(traced, variant)
         forward = kept.forward if kept else variant.graph
-        own = _part(traced, forward, suffix, line_of)
+        own = _part(traced, forward, suffix, line_of, kernels)
         backward = None
         if kept and kept.gradient.graph.outputs:
-            backward = _part(traced, kept.gradient.graph, suffix, line_of, "backward")
+            graph = kept.gradient.graph
+            backward = _part(traced, graph, suffix, line_of, kernels, "backward")
     made = {field.name: getattr(own, field.name) for field in fields(own)}
     return RenderedVariant(**made, key=variant.key, backward=backward, saving=kept)
 
@@ -135,14 +142,15 @@ def differentiate(traced: TracedSpec, variant: Variant) -> Saving | None:
 
 
 def _part(
-    traced: TracedSpec, graph: Graph, variant: str, line_of: LineOf, part: str = ""
-) -> RenderedPart:
+    traced: TracedSpec, graph: Graph, variant: str, line_of: LineOf,
+    kernels: dict[Hashable, str], part: str = "",
+) -> RenderedPart:  # fmt: skip
     """The forward or the backward of a variant."""
     suffix = f"_{part}{variant}" if part else variant
     simple = simplify(graph)
     verify(simple)
     stages = partition(simple)
-    made = programs(stages, suffix, line_of, part)
+    made = named_alike(programs(stages, suffix, line_of, part), kernels)
     internal = tuple(output for stage in stages for output in stage.internal)
     run = reference(graph, traced.params, line_of)
     return RenderedPart(simple, suffix, made, internal, run)

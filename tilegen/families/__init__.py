@@ -5,14 +5,14 @@ arguments, schedules). Templates print it; nothing here joins lines of code, exc
 expressions inside them.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import replace
 
 from tilegen import errors
 from tilegen.families import elementwise, rowwise, sums
 from tilegen.families.lower import LineOf
 from tilegen.families.partition import Stage
-from tilegen.families.program import Let, Program
+from tilegen.families.program import Kernel, Let, Program, Schedule
 from tilegen.ir.graph import Graph
 from tilegen.ir.numerics import improve
 from tilegen.ir.verify import verify
@@ -64,6 +64,34 @@ def programs(
         own = Let("call", f"call.among({', '.join(map(repr, tensors))})")
         found.append(replace(program, lets=(own, *program.lets)))
     return tuple(found)
+
+
+def named_alike(programs: Sequence[Program], known: dict[Hashable, str]) -> tuple[Program, ...]:
+    """The same, where a kernel that reads as an earlier one of the module has its name.
+
+    `known` has the names, by what a kernel's text is made of; new ones are added. What `programs`
+    has last, a fused stage, gives its names to the others.
+    """
+
+    def schedule(one: Schedule) -> Schedule:
+        kernels = (replace(k, name=known.setdefault(_text(k), k.name)) for k in one.kernels)
+        return replace(one, kernels=tuple(kernels))
+
+    found = [
+        replace(program, schedules=tuple(map(schedule, program.schedules)))
+        for program in reversed(programs)
+    ]
+    return tuple(reversed(found))
+
+
+def _text(kernel: Kernel) -> Hashable:
+    """What the text of a kernel is made of, but for its name."""
+    integers = tuple(argument.names for argument in kernel.integers)
+    constants = tuple(name for name, _ in kernel.constants)
+    return (
+        kernel.template, kernel.doc, kernel.tensors, integers, kernel.params, kernel.offsets,
+        kernel.sweeps, constants, repr(kernel.facts),
+    )  # fmt: skip
 
 
 def _program(stage: Stage, suffix: str, line_of: LineOf, part: str) -> Program:

@@ -23,8 +23,8 @@ def ready(nodes: Iterable[Node]) -> list[Node]:
 def loads_first(low: Lowering, outputs: Sequence[Output]) -> list[Statement]:
     """The loads that wait for no reduction: those that give the address of others, then the rest.
 
-    What only follows the reductions is loaded in its storage type, and widened at each use; with
-    columns, it is loaded here where EARLY holds.
+    What has columns and only follows the reductions is loaded here where EARLY holds, in its
+    storage type, and widened at each use.
     """
     nodes = topological(tuple(low.values(outputs)))
     reduces = {node for node in nodes if node.op == "reduce"}
@@ -39,14 +39,14 @@ def loads_first(low: Lowering, outputs: Sequence[Output]) -> list[Statement]:
     loads.sort(key=order)
     lines = low.emit(loads, keep=loads)
     last = [node for node in loads if node not in giving and node not in reduced]
-    late = {low.names[node]: node for node in last} if reduces else {}
+    wide = [node for node in last if not set(node.dims).isdisjoint(low.columns)]
+    late = {low.names[node]: node for node in wide} if reduces else {}
     return [_unwidened(low, late[s.target], s) if s.target in late else s for s in lines]
 
 
 def _unwidened(low: Lowering, node: Node, line: Statement) -> Statement:
     low.bind(node, line.widened(line.target))
-    wide = set(node.dims) & set(low.columns)
-    return replace(line, real=False, whole=False, when=EARLY if wide else "")
+    return replace(line, real=False, whole=False, when=EARLY)
 
 
 def or_late(body: Sequence[Statement]) -> list[Statement]:

@@ -24,6 +24,7 @@ from tilegen.families.program import (
     Sweep,
     names_text,
     needs,
+    settled,
     space_name,
 )
 from tilegen.families.sweeps import read_once
@@ -124,7 +125,7 @@ class _Maker:
 
     def strided(self) -> Schedule:
         """Tiles over the last two of up to four strided axes."""
-        sizes = (Argument(("SIZE_0", "SIZE_1", "SIZE_2", "SIZE_3"), "*axes.sizes"),)
+        sizes = (Argument(("SIZE_1", "SIZE_2", "SIZE_3"), "*axes.sizes[1:]"),)
         variables = ("axis_0", "axis_1", "axis_2", "axis_3")
         linear = "((axis_0 * SIZE_1 + axis_1) * SIZE_2 + axis_2) * SIZE_3 + axis_3"
         group = Group(
@@ -190,8 +191,9 @@ class _Maker:
         once = 0 if inner and axes == 1 else axes
         mask = f"in_{position}" if inner else ""
         return Group(
-            plan, position, dims, variables, strides, once, mask, position, tuple(sizes), mixed
-        )
+            plan, position, dims, variables, strides, once, mask, position, tuple(sizes), mixed,
+            counted=place > 0,
+        )  # fmt: skip
 
     def _kernel(self, kind: str, walked: tuple[Group, ...], doc: str) -> Kernel:
         layout = Layout(self.graph, walked)
@@ -204,7 +206,7 @@ class _Maker:
         tensors = (*(o.name for o in self.graph.arguments), *(o.name for o in self.graph.outputs))
         if kind == "tiled":
             body = [_side_by_side(statement, walked) for statement in body]
-        sweep = Sweep((), (), tuple(body), ())
+        (sweep,) = settled([Sweep((), (), tuple(body), ())])
         grid, constants = LAUNCHES["flat" if kind == "flat" else "tiled"]
         floats = [param.name for param in self.graph.params if param.kind == "float"]
         return Kernel(

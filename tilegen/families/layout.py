@@ -24,6 +24,7 @@ class Group:
         linear: the row-major position over all axes.
         sizes: integer arguments that tell the axes' sizes.
         mixed: some tensor has a part of the dimensions, so that positions are taken apart again.
+        counted: its total tells its positions from those of a group outside it.
     """
 
     plan: str
@@ -36,6 +37,7 @@ class Group:
     linear: str
     sizes: tuple[Argument, ...]
     mixed: bool = False
+    counted: bool = False
 
     @property
     def axes(self) -> Let:
@@ -101,11 +103,17 @@ class Layout:
 
     @property
     def integers(self) -> tuple[Argument, ...]:
-        """All integer arguments: sizes of axes, other sizes, strides."""
-        axes = [argument for group in self.groups for argument in group.sizes]
+        """The integer arguments: sizes of axes, other sizes, strides."""
+        axes = [argument for group in self.groups for argument in self._of_axes(group)]
         known = {name for argument in axes for name in argument.names}
         others = [a for name, a in self._sizes.items() if name not in known]
         return (*axes, *others, *self._strides.values())
+
+    def _of_axes(self, group: Group) -> tuple[Argument, ...]:
+        """The sizes that a kernel needs of a group: the total if something ends there."""
+        if not group.sizes or group.mask or group.counted or group.total in self._sizes:
+            return group.sizes
+        return group.sizes[1:]
 
     @property
     def offsets(self) -> tuple[Offset, ...]:

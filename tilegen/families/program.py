@@ -159,6 +159,25 @@ def needs(outputs: Sequence[Output], sweeps: Sequence[Sweep]) -> dict[str, str]:
     }
 
 
+def settled(sweeps: Sequence[Sweep]) -> tuple[Sweep, ...]:
+    """Sweeps of a kernel without the constant that all its stores hang on, if there is such a one.
+
+    A call that does not want what a kernel stores does not launch it.
+    """
+    lines = [line for sweep in sweeps for line in (*sweep.body, *sweep.after)]
+    wanted = {line.when for line in lines if line.kind in ("store", "join")}
+    if len(wanted) > 1:
+        return tuple(sweeps)
+
+    def free(line: Statement) -> Statement:
+        return replace(line, when="") if line.when in wanted else line
+
+    return tuple(
+        replace(sweep, body=tuple(map(free, sweep.body)), after=tuple(map(free, sweep.after)))
+        for sweep in sweeps
+    )
+
+
 def names_text(names: Sequence[str]) -> str:
     """Names as the text of a tuple of strings."""
     text = ", ".join(f'"{name}"' for name in names)

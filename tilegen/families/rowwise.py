@@ -34,6 +34,7 @@ from tilegen.families.program import (
     Workspace,
     needed,
     needs,
+    settled,
     space_name,
 )
 from tilegen.ir.build import Builder
@@ -212,6 +213,7 @@ class _Maker:
         grid: str, constants: Mapping[str, str], **facts: object,
     ) -> Kernel:  # fmt: skip
         """A kernel from what its lowering gathered."""
+        passes = settled(passes)
         facts = {
             "row_total": self.row_total,
             "has_rows": bool(self.rows),
@@ -297,6 +299,8 @@ class _Maker:
         used = {node.attrs["tensor"] for node in low.loaded}
         inputs = tuple(operand.name for operand in graph.operands if operand.name in used)
         wide = bool(last.body)
+        if not wide:
+            low.layout.groups = low.layout.groups[:1]  # it goes over no columns
         doc = "A program joins the partial states of a row" + (
             ", then goes over one chunk of it." if wide else "."
         )

@@ -30,6 +30,7 @@ from tilegen.families.program import (
     Workspace,
     needed,
     needs,
+    settled,
     space_name,
 )
 from tilegen.families.summed import Summed, find
@@ -335,6 +336,7 @@ class _Maker:
         constants: dict[str, str], facts: dict[str, object], serves: tuple[str, ...] = (),
     ) -> Kernel:  # fmt: skip
         """A kernel from what its lowering gathered."""
+        (sweep,) = settled([sweep])
         floats = [param.name for param in self.graph.params if param.kind == "float"]
         return Kernel(
             f"_{self.graph.name}{self.suffix}_{ending}", f"row_{template}", doc, tensors,

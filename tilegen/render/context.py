@@ -20,12 +20,16 @@ def module_context(
     _check_alike(traced, variants)
     results = public(variants[0].graph)
     doc = traced.source.quotable_doc or traced.name
+    parts = [part for variant in variants for part in variant.parts]
+    schedules = [one for part in parts for program in part.programs for one in program.schedules]
+    kernels = [kernel for schedule in schedules for kernel in schedule.kernels]
     return {
         "name": traced.name,
         "doc": doc,
         "summary": doc.splitlines()[0],
         "variants": variants,
-        "parts": [part for variant in variants for part in variant.parts],
+        "parts": parts,
+        "kernels": list({kernel.name: kernel for kernel in kernels}.values()),
         "spaces": spaces,
         "forward": forward(traced, variants),
         "backward": backward(traced, variants),

@@ -8,8 +8,8 @@ from tilegen.paths import template_folder
 from tilegen.render.environment import environment
 from tilegen.schedule.space import Space
 
-#: From the first row of the first table to the first kernel of a formatted module.
-_TABLES: Final = re.compile(r"^_[A-Z]+_1 = .*?(?=^@triton\.jit$)", re.MULTILINE | re.DOTALL)
+#: From the first row of the first table to the remark above the first kernel of a formatted module.
+_TABLES: Final = re.compile(r"^_[A-Z]+_1 = .*?(?=^# )", re.MULTILINE | re.DOTALL)
 
 
 def render_tables(spaces: Sequence[Space]) -> str:

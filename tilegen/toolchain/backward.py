@@ -15,6 +15,8 @@ import torch
 from tilegen.spec.trace import Variant
 from tilegen.toolchain import compare
 from tilegen.toolchain.baseline import (
+    MOST_GRADIENTS,
+    SEED_STEP,
     Evaluate,
     eager_errors,
     evaluate,
@@ -312,12 +314,17 @@ def through_autograd(
         return tuple(gradients(subject, variant, given, compute).values())
 
     exact = gradients(subject, variant, inputs, torch.float64)
-    errors = floored(eager_errors(run, how, inputs, None), tuple(exact.values()), how)
+    # Eager may be exact on a few rows by luck: its worst of several draws counts.
+    again = [replace(how, seed=how.seed + SEED_STEP * at) for at in range(1, MOST_GRADIENTS + 1)]
+    device = inputs.tensors[-1].device
+    drawn = [inputs, *(with_upstream(subject, variant, other, device) for other in again)]
+    found = [eager_errors(run, how, given, None) for given in drawn]
+    errors = floored(list(map(max, zip(*found, strict=True))), tuple(exact.values()), how)
     allowed = dict(zip(exact, errors, strict=True))
     held = sources(subject, variant)
     for asked in subsets([name for name in exact if name in held], how.seed):
-        found = recorded(subject, inputs, asked)
-        for name, gradient in found.items():
+        made = recorded(subject, inputs, asked)
+        for name, gradient in made.items():
             actual = gradient.reshape(exact[name].shape)
             yield asked, name, compare.floats(actual, exact[name], allowed[name], factor(variant))
 
