@@ -571,38 +571,40 @@ _BACKWARD_COLUMNS_3 = (
     Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 132224 B shared, unproven
 )
 _BACKWARD_COLUMNS_4 = (
-    Config(TILE=2048, PROGRAMS=2, num_warps=8, num_stages=3),  # at most 9248 B shared, unproven
-    Config(TILE=2048, PROGRAMS=4, num_warps=8, num_stages=3),  # at most 9248 B shared, unproven
-    Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 17472 B shared, unproven
     Config(
-        TILE=4096, PROGRAMS=2, num_warps=8, num_stages=3, registers=64
-    ),  # 16384 B shared, 98 registers in split rows
+        TILE=2048, PROGRAMS=2, num_warps=8, num_stages=3, registers=46
+    ),  # 8192 B shared, 58 registers in split rows
     Config(
-        TILE=4096, PROGRAMS=2, num_warps=16, num_stages=3, registers=57
-    ),  # 16384 B shared, 98 registers in split rows
-    Config(TILE=4096, PROGRAMS=4, num_warps=4, num_stages=3),  # at most 17424 B shared, unproven
+        TILE=2048, PROGRAMS=4, num_warps=8, num_stages=3, registers=46
+    ),  # 8192 B shared, 58 registers in split rows
+    Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=3, registers=57),  # 16384 B shared
+    Config(TILE=4096, PROGRAMS=2, num_warps=8, num_stages=3, registers=64),  # 16384 B shared
+    Config(TILE=4096, PROGRAMS=2, num_warps=16, num_stages=3, registers=57),  # 16384 B shared
+    Config(TILE=4096, PROGRAMS=4, num_warps=4, num_stages=3, registers=128),  # 16384 B shared
 )
 _BACKWARD_COLUMNS_5 = (
-    Config(TILE=2048, PROGRAMS=2, num_warps=8, num_stages=3),  # at most 17440 B shared, unproven
-    Config(TILE=2048, PROGRAMS=4, num_warps=8, num_stages=3),  # at most 17440 B shared, unproven
-    Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 33856 B shared, unproven
     Config(
-        TILE=4096, PROGRAMS=2, num_warps=8, num_stages=3, registers=64
-    ),  # 32768 B shared, 98 registers in split rows
+        TILE=2048, PROGRAMS=2, num_warps=8, num_stages=3, registers=48
+    ),  # 16384 B shared, 58 registers in split rows
     Config(
-        TILE=4096, PROGRAMS=2, num_warps=16, num_stages=3, registers=58
-    ),  # 32768 B shared, 98 registers in split rows
-    Config(TILE=4096, PROGRAMS=4, num_warps=4, num_stages=3),  # at most 33808 B shared, unproven
+        TILE=2048, PROGRAMS=4, num_warps=8, num_stages=3, registers=48
+    ),  # 16384 B shared, 58 registers in split rows
+    Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=3, registers=58),  # 32768 B shared
+    Config(TILE=4096, PROGRAMS=2, num_warps=8, num_stages=3, registers=64),  # 32768 B shared
+    Config(TILE=4096, PROGRAMS=2, num_warps=16, num_stages=3, registers=58),  # 32768 B shared
+    Config(TILE=4096, PROGRAMS=4, num_warps=4, num_stages=3, registers=122),  # 32768 B shared
 )
 _BACKWARD_COLUMNS_6 = (
-    Config(TILE=2048, PROGRAMS=2, num_warps=8, num_stages=3),  # at most 33824 B shared, unproven
-    Config(TILE=2048, PROGRAMS=4, num_warps=8, num_stages=3),  # at most 33824 B shared, unproven
     Config(
-        TILE=4096, PROGRAMS=1, num_warps=8, num_stages=3, registers=74
-    ),  # 66560 B shared, 98 registers in split rows
+        TILE=2048, PROGRAMS=2, num_warps=8, num_stages=3, registers=48
+    ),  # 33280 B shared, 58 registers in split rows
+    Config(
+        TILE=2048, PROGRAMS=4, num_warps=8, num_stages=3, registers=48
+    ),  # 33280 B shared, 58 registers in split rows
+    Config(TILE=4096, PROGRAMS=1, num_warps=8, num_stages=3, registers=74),  # 66560 B shared
     Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=3, registers=64),  # 66560 B shared
-    Config(TILE=4096, PROGRAMS=2, num_warps=8, num_stages=3),  # at most 66592 B shared, unproven
-    Config(TILE=4096, PROGRAMS=2, num_warps=16, num_stages=3),  # at most 66624 B shared, unproven
+    Config(TILE=4096, PROGRAMS=2, num_warps=8, num_stages=3, registers=74),  # 66560 B shared
+    Config(TILE=4096, PROGRAMS=2, num_warps=16, num_stages=3, registers=64),  # 66560 B shared
 )
 _BACKWARD_COLUMNS_7 = (
     Config(
@@ -610,11 +612,11 @@ _BACKWARD_COLUMNS_7 = (
     ),  # 66560 B shared, 168 registers in split rows
     Config(
         TILE=2048, PROGRAMS=1, num_warps=8, num_stages=3, registers=80
-    ),  # 66560 B shared, 166 registers in split rows
-    Config(TILE=2048, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 66688 B shared, unproven
-    Config(TILE=2048, PROGRAMS=2, num_warps=16, num_stages=3),  # at most 66688 B shared, unproven
-    Config(TILE=4096, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 132160 B shared, unproven
-    Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 132224 B shared, unproven
+    ),  # 66560 B shared, 96 registers in split rows
+    Config(TILE=2048, PROGRAMS=1, num_warps=16, num_stages=3, registers=64),  # 66560 B shared
+    Config(TILE=2048, PROGRAMS=2, num_warps=16, num_stages=3, registers=64),  # 66560 B shared
+    Config(TILE=4096, PROGRAMS=1, num_warps=8, num_stages=3, registers=128),  # 133120 B shared
+    Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=3, registers=64),  # 133120 B shared
 )
 _BACKWARD_COLUMNS_8 = (
     Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=3),  # at most 66592 B shared, unproven
@@ -1197,7 +1199,7 @@ def _add_layernorm_backward_stage_1_columns(
 
 
 @triton.jit
-def _add_layernorm_backward_join(
+def _add_layernorm_backward_stage_1_join(
     grad_weight_parts_ptr,
     grad_weight_ptr,
     N,
@@ -1744,6 +1746,37 @@ def _add_layernorm_backward_sums(
 
 
 @triton.jit
+def _add_layernorm_backward_join(
+    grad_weight_parts_ptr,
+    grad_weight_ptr,
+    N,
+    grad_weight_col,
+    PARTS,
+    BLOCK_S: tl.constexpr,
+    BLOCK_N: tl.constexpr,
+    INT: tl.constexpr,
+    FLOAT: tl.constexpr,
+):
+    """A program adds up the partial sums of BLOCK_N columns."""
+    blocks = tl.cdiv(N, BLOCK_N)
+    cols = tl.program_id(0) % blocks * BLOCK_N + tl.arange(0, BLOCK_N)[None, :].to(INT)
+    in_cols = cols < N
+
+    grad_weight = tl.full((BLOCK_S, BLOCK_N), 0.0, FLOAT)
+    for start in range(0, PARTS, BLOCK_S):
+        parts = start + tl.arange(0, BLOCK_S)[:, None].to(INT)
+        grad_weight += tl.load(
+            grad_weight_parts_ptr + parts * N + cols, mask=(parts < PARTS) & in_cols, other=0
+        )
+    grad_weight = tl.sum(grad_weight, axis=0, keep_dims=True)
+    tl.store(
+        grad_weight_ptr + cols * grad_weight_col,
+        narrow(grad_weight, grad_weight_ptr.dtype.element_ty),
+        mask=in_cols,
+    )
+
+
+@triton.jit
 def _add_layernorm_bias_block(
     x_ptr,
     residual_ptr,
@@ -2214,7 +2247,7 @@ def _add_layernorm_backward_bias_stage_1_columns(
 
 
 @triton.jit
-def _add_layernorm_backward_bias_join(
+def _add_layernorm_backward_bias_stage_1_join(
     grad_weight_parts_ptr,
     grad_bias_parts_ptr,
     grad_weight_ptr,
@@ -2396,6 +2429,54 @@ def _add_layernorm_backward_bias_sums(
         tl.store(
             grad_bias_parts_ptr + part * N + cols,
             tl.sum(grad_bias, axis=0, keep_dims=True),
+            mask=in_cols,
+        )
+
+
+@triton.jit
+def _add_layernorm_backward_bias_join(
+    grad_weight_parts_ptr,
+    grad_bias_parts_ptr,
+    grad_weight_ptr,
+    grad_bias_ptr,
+    N,
+    grad_weight_col,
+    grad_bias_col,
+    PARTS,
+    BLOCK_S: tl.constexpr,
+    BLOCK_N: tl.constexpr,
+    NEEDS_GRAD_WEIGHT: tl.constexpr,
+    NEEDS_GRAD_BIAS: tl.constexpr,
+    INT: tl.constexpr,
+    FLOAT: tl.constexpr,
+):
+    """A program adds up the partial sums of BLOCK_N columns."""
+    blocks = tl.cdiv(N, BLOCK_N)
+    cols = tl.program_id(0) % blocks * BLOCK_N + tl.arange(0, BLOCK_N)[None, :].to(INT)
+    in_cols = cols < N
+
+    grad_weight = tl.full((BLOCK_S, BLOCK_N), 0.0, FLOAT)
+    grad_bias = tl.full((BLOCK_S, BLOCK_N), 0.0, FLOAT)
+    for start in range(0, PARTS, BLOCK_S):
+        parts = start + tl.arange(0, BLOCK_S)[:, None].to(INT)
+        grad_weight += tl.load(
+            grad_weight_parts_ptr + parts * N + cols, mask=(parts < PARTS) & in_cols, other=0
+        )
+        grad_bias += tl.load(
+            grad_bias_parts_ptr + parts * N + cols, mask=(parts < PARTS) & in_cols, other=0
+        )
+    grad_weight = tl.sum(grad_weight, axis=0, keep_dims=True)
+    grad_bias = tl.sum(grad_bias, axis=0, keep_dims=True)
+    if NEEDS_GRAD_WEIGHT:
+        tl.store(
+            grad_weight_ptr + cols * grad_weight_col,
+            narrow(grad_weight, grad_weight_ptr.dtype.element_ty),
+            mask=in_cols,
+        )
+    if NEEDS_GRAD_BIAS:
+        tl.store(
+            grad_bias_ptr + cols * grad_bias_col,
+            narrow(grad_bias, grad_bias_ptr.dtype.element_ty),
             mask=in_cols,
         )
 
@@ -2624,7 +2705,7 @@ def _plan_backward_stage_1(call: Call) -> Launch:
             config=config,
         ),
         Step(
-            _add_layernorm_backward_join,
+            _add_layernorm_backward_stage_1_join,
             grid=(cdiv(columns, join_tile(config, programs, columns)[1]),),
             tensors=("grad_weight_parts", "grad_weight"),
             integers=(cols.total, cols.strides("grad_weight")[0], programs),
@@ -3143,7 +3224,7 @@ def _plan_backward_bias_stage_1(call: Call) -> Launch:
             config=config,
         ),
         Step(
-            _add_layernorm_backward_bias_join,
+            _add_layernorm_backward_bias_stage_1_join,
             grid=(cdiv(columns, join_tile(config, programs, columns)[1]),),
             tensors=("grad_weight_parts", "grad_bias_parts", "grad_weight", "grad_bias"),
             integers=(

@@ -565,37 +565,37 @@ _BACKWARD_COLUMNS_3 = (
     Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=1),  # at most 16512 B shared, unproven
 )
 _BACKWARD_COLUMNS_4 = (
-    Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=3),  # at most 25616 B shared, unproven
-    Config(TILE=2048, PROGRAMS=2, num_warps=8, num_stages=3),  # at most 25632 B shared, unproven
-    Config(TILE=2048, PROGRAMS=4, num_warps=8, num_stages=1),  # at most 8224 B shared, unproven
+    Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=3, registers=96),  # 25088 B shared
+    Config(TILE=2048, PROGRAMS=2, num_warps=8, num_stages=3, registers=76),  # 25088 B shared
+    Config(TILE=2048, PROGRAMS=4, num_warps=8, num_stages=1, registers=62),  # 2048 B shared
     Config(TILE=4096, PROGRAMS=1, num_warps=4, num_stages=3, registers=216),  # 50176 B shared
-    Config(TILE=4096, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 50208 B shared, unproven
-    Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 50240 B shared, unproven
+    Config(TILE=4096, PROGRAMS=1, num_warps=8, num_stages=3, registers=99),  # 50176 B shared
+    Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=3, registers=64),  # 50176 B shared
 )
 _BACKWARD_COLUMNS_5 = (
-    Config(TILE=2048, PROGRAMS=2, num_warps=8, num_stages=3),  # at most 50208 B shared, unproven
-    Config(TILE=2048, PROGRAMS=4, num_warps=8, num_stages=3),  # at most 50208 B shared, unproven
+    Config(TILE=2048, PROGRAMS=2, num_warps=8, num_stages=3, registers=79),  # 49664 B shared
+    Config(TILE=2048, PROGRAMS=4, num_warps=8, num_stages=3, registers=79),  # 49664 B shared
     Config(TILE=4096, PROGRAMS=1, num_warps=4, num_stages=3, registers=205),  # 99328 B shared
     Config(TILE=4096, PROGRAMS=1, num_warps=8, num_stages=3, registers=122),  # 99328 B shared
     Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=3, registers=78),  # 99328 B shared
-    Config(TILE=4096, PROGRAMS=2, num_warps=16, num_stages=3),  # at most 99392 B shared, unproven
+    Config(TILE=4096, PROGRAMS=2, num_warps=16, num_stages=3, registers=78),  # 99328 B shared
 )
 _BACKWARD_COLUMNS_6 = (
-    Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=3),  # at most 99344 B shared, unproven
-    Config(TILE=2048, PROGRAMS=4, num_warps=4, num_stages=1),  # at most 2064 B shared, unproven
-    Config(TILE=4096, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 197648 B shared, unproven
-    Config(TILE=4096, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 197664 B shared, unproven
+    Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=3, registers=125),  # 99072 B shared
+    Config(TILE=2048, PROGRAMS=4, num_warps=4, num_stages=1, registers=128),  # 1024 B shared
+    Config(TILE=4096, PROGRAMS=1, num_warps=4, num_stages=3, registers=168),  # 198144 B shared
+    Config(TILE=4096, PROGRAMS=1, num_warps=8, num_stages=3, registers=126),  # 198144 B shared
     Config(TILE=4096, PROGRAMS=2, num_warps=4, num_stages=1, registers=255),  # 1024 B shared
     Config(TILE=4096, PROGRAMS=2, num_warps=8, num_stages=1, registers=134),  # 2048 B shared
 )
 _BACKWARD_COLUMNS_7 = (
-    Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 197664 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 197696 B shared, unproven
-    Config(TILE=2048, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 197760 B shared, unproven
-    Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=1, registers=178),  # 2048 B shared
     Config(
-        TILE=2048, PROGRAMS=2, num_warps=8, num_stages=1, registers=128
-    ),  # 4096 B shared, 166 registers in split rows
+        TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3, registers=128
+    ),  # 197632 B shared, 168 registers in split rows
+    Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=3, registers=128),  # 197632 B shared
+    Config(TILE=2048, PROGRAMS=1, num_warps=16, num_stages=3, registers=81),  # 197632 B shared
+    Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=1, registers=178),  # 2048 B shared
+    Config(TILE=2048, PROGRAMS=2, num_warps=8, num_stages=1, registers=128),  # 4096 B shared
     Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=1, registers=128),  # 8192 B shared
 )
 _BACKWARD_COLUMNS_8 = (
@@ -1254,7 +1254,7 @@ def _qk_norm_rope_backward_stage_1_columns(
 
 
 @triton.jit
-def _qk_norm_rope_backward_join(
+def _qk_norm_rope_backward_stage_1_join(
     grad_weight_0_parts_ptr,
     grad_weight_1_parts_ptr,
     grad_weight_ptr,
@@ -2031,6 +2031,49 @@ def _qk_norm_rope_backward_sums(
         )
 
 
+@triton.jit
+def _qk_norm_rope_backward_join(
+    grad_weight_0_parts_ptr,
+    grad_weight_1_parts_ptr,
+    grad_weight_ptr,
+    D,
+    grad_weight_col,
+    grad_weight_stride_Two,
+    PARTS,
+    BLOCK_S: tl.constexpr,
+    BLOCK_N: tl.constexpr,
+    INT: tl.constexpr,
+    FLOAT: tl.constexpr,
+):
+    """A program adds up the partial sums of BLOCK_N columns."""
+    blocks = tl.cdiv(D, BLOCK_N)
+    cols = tl.program_id(0) % blocks * BLOCK_N + tl.arange(0, BLOCK_N)[None, :].to(INT)
+    in_cols = cols < D
+
+    grad_weight_0 = tl.full((BLOCK_S, BLOCK_N), 0.0, FLOAT)
+    grad_weight_1 = tl.full((BLOCK_S, BLOCK_N), 0.0, FLOAT)
+    for start in range(0, PARTS, BLOCK_S):
+        parts = start + tl.arange(0, BLOCK_S)[:, None].to(INT)
+        grad_weight_0 += tl.load(
+            grad_weight_0_parts_ptr + parts * D + cols, mask=(parts < PARTS) & in_cols, other=0
+        )
+        grad_weight_1 += tl.load(
+            grad_weight_1_parts_ptr + parts * D + cols, mask=(parts < PARTS) & in_cols, other=0
+        )
+    grad_weight_0 = tl.sum(grad_weight_0, axis=0, keep_dims=True)
+    grad_weight_1 = tl.sum(grad_weight_1, axis=0, keep_dims=True)
+    tl.store(
+        grad_weight_ptr + cols * grad_weight_col,
+        narrow(grad_weight_0, grad_weight_ptr.dtype.element_ty),
+        mask=in_cols,
+    )
+    tl.store(
+        grad_weight_ptr + cols * grad_weight_col + grad_weight_stride_Two,
+        narrow(grad_weight_1, grad_weight_ptr.dtype.element_ty),
+        mask=in_cols,
+    )
+
+
 def _plan(call: Call) -> Launch:
     """Kernel, config and grid for one set of shapes, strides and dtypes."""
     rows = call.axes(("B", "S", "H"), limit=3, spare_last=True)
@@ -2274,7 +2317,7 @@ def _plan_backward_stage_1(call: Call) -> Launch:
             config=config,
         ),
         Step(
-            _qk_norm_rope_backward_join,
+            _qk_norm_rope_backward_stage_1_join,
             grid=(cdiv(columns, join_tile(config, programs, columns)[1]),),
             tensors=("grad_weight_0_parts", "grad_weight_1_parts", "grad_weight"),
             integers=(

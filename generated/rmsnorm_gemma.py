@@ -595,26 +595,46 @@ _BACKWARD_COLUMNS_2 = (
     Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 132224 B shared, unproven
 )
 _BACKWARD_COLUMNS_3 = (
-    Config(TILE=2048, PROGRAMS=2, num_warps=8, num_stages=3),  # at most 33824 B shared, unproven
-    Config(TILE=2048, PROGRAMS=4, num_warps=8, num_stages=3),  # at most 33824 B shared, unproven
-    Config(TILE=4096, PROGRAMS=1, num_warps=8, num_stages=3, registers=64),  # 66048 B shared
-    Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 66624 B shared, unproven
-    Config(TILE=4096, PROGRAMS=2, num_warps=8, num_stages=3),  # at most 66592 B shared, unproven
-    Config(TILE=4096, PROGRAMS=2, num_warps=16, num_stages=3),  # at most 66624 B shared, unproven
+    Config(
+        TILE=2048, PROGRAMS=2, num_warps=8, num_stages=3, registers=32
+    ),  # 8192 B shared, 40 registers in split rows
+    Config(
+        TILE=2048, PROGRAMS=4, num_warps=8, num_stages=3, registers=32
+    ),  # 8192 B shared, 40 registers in split rows
+    Config(TILE=4096, PROGRAMS=1, num_warps=8, num_stages=3, registers=48),  # 16384 B shared
+    Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=3, registers=32),  # 16384 B shared
+    Config(TILE=4096, PROGRAMS=2, num_warps=8, num_stages=3, registers=48),  # 16384 B shared
+    Config(TILE=4096, PROGRAMS=2, num_warps=16, num_stages=3, registers=32),  # 16384 B shared
 )
 _BACKWARD_COLUMNS_4 = (
-    Config(TILE=2048, PROGRAMS=2, num_warps=8, num_stages=3),  # at most 66624 B shared, unproven
-    Config(TILE=2048, PROGRAMS=2, num_warps=16, num_stages=3),  # at most 66688 B shared, unproven
-    Config(TILE=4096, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 132128 B shared, unproven
+    Config(TILE=2048, PROGRAMS=2, num_warps=8, num_stages=3, registers=40),  # 16384 B shared
+    Config(TILE=2048, PROGRAMS=4, num_warps=8, num_stages=3, registers=40),  # 16384 B shared
+    Config(TILE=4096, PROGRAMS=1, num_warps=8, num_stages=3, registers=48),  # 32768 B shared
+    Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=3, registers=40),  # 32768 B shared
+    Config(TILE=4096, PROGRAMS=2, num_warps=8, num_stages=3, registers=48),  # 32768 B shared
+    Config(TILE=4096, PROGRAMS=2, num_warps=16, num_stages=3, registers=40),  # 32768 B shared
+)
+_BACKWARD_COLUMNS_5 = (
+    Config(TILE=2048, PROGRAMS=2, num_warps=8, num_stages=3, registers=48),  # 33024 B shared
+    Config(TILE=2048, PROGRAMS=4, num_warps=8, num_stages=3, registers=48),  # 33024 B shared
+    Config(TILE=4096, PROGRAMS=1, num_warps=8, num_stages=3, registers=64),  # 66048 B shared
+    Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=3, registers=60),  # 66048 B shared
+    Config(TILE=4096, PROGRAMS=2, num_warps=8, num_stages=3, registers=64),  # 66048 B shared
+    Config(TILE=4096, PROGRAMS=2, num_warps=16, num_stages=3, registers=60),  # 66048 B shared
+)
+_BACKWARD_COLUMNS_6 = (
+    Config(TILE=2048, PROGRAMS=2, num_warps=8, num_stages=3, registers=64),  # 66048 B shared
+    Config(TILE=2048, PROGRAMS=2, num_warps=16, num_stages=3, registers=64),  # 66048 B shared
+    Config(TILE=4096, PROGRAMS=1, num_warps=4, num_stages=3, registers=126),  # 132096 B shared
     Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=3, registers=64),  # 132096 B shared
     Config(
         TILE=2048, PROGRAMS=2, num_warps=4, num_stages=3, registers=72, spills=True
     ),  # 66048 B shared, 96 registers in split rows, 4 B spilled
     Config(
         TILE=4096, PROGRAMS=1, num_warps=8, num_stages=3, registers=78, spills=True
-    ),  # 132096 B shared, 96 registers in split rows, 4 B spilled
+    ),  # 132096 B shared, 4 B spilled
 )
-_BACKWARD_COLUMNS_5 = (
+_BACKWARD_COLUMNS_7 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 66592 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 66624 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 66688 B shared, unproven
@@ -622,7 +642,7 @@ _BACKWARD_COLUMNS_5 = (
     Config(TILE=2048, PROGRAMS=4, num_warps=8, num_stages=1),  # at most 4160 B shared, unproven
     Config(TILE=4096, PROGRAMS=2, num_warps=16, num_stages=1),  # at most 8320 B shared, unproven
 )
-_BACKWARD_COLUMNS_6 = (
+_BACKWARD_COLUMNS_8 = (
     Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=3),  # at most 9232 B shared, unproven
     Config(TILE=2048, PROGRAMS=4, num_warps=4, num_stages=3),  # at most 9232 B shared, unproven
     Config(TILE=4096, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 17424 B shared, unproven
@@ -630,7 +650,7 @@ _BACKWARD_COLUMNS_6 = (
     Config(TILE=4096, PROGRAMS=2, num_warps=4, num_stages=3),  # at most 17424 B shared, unproven
     Config(TILE=4096, PROGRAMS=2, num_warps=8, num_stages=3),  # at most 17440 B shared, unproven
 )
-_BACKWARD_COLUMNS_7 = (
+_BACKWARD_COLUMNS_9 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 66592 B shared, unproven
     Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=3),  # at most 66592 B shared, unproven
     Config(TILE=2048, PROGRAMS=4, num_warps=4, num_stages=1),  # at most 8208 B shared, unproven
@@ -638,7 +658,7 @@ _BACKWARD_COLUMNS_7 = (
     Config(TILE=4096, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 132160 B shared, unproven
     Config(TILE=4096, PROGRAMS=4, num_warps=4, num_stages=1),  # at most 16400 B shared, unproven
 )
-_BACKWARD_COLUMNS_8 = (
+_BACKWARD_COLUMNS_10 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 33808 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 33824 B shared, unproven
     Config(TILE=2048, PROGRAMS=4, num_warps=4, num_stages=1),  # at most 4112 B shared, unproven
@@ -646,7 +666,7 @@ _BACKWARD_COLUMNS_8 = (
     Config(TILE=4096, PROGRAMS=4, num_warps=4, num_stages=1),  # at most 4112 B shared, unproven
     Config(TILE=4096, PROGRAMS=4, num_warps=8, num_stages=1),  # at most 8224 B shared, unproven
 )
-_BACKWARD_COLUMNS_9 = (
+_BACKWARD_COLUMNS_11 = (
     Config(TILE=2048, PROGRAMS=4, num_warps=4, num_stages=1),  # at most 4128 B shared, unproven
     Config(TILE=2048, PROGRAMS=4, num_warps=8, num_stages=1),  # at most 8256 B shared, unproven
     Config(TILE=4096, PROGRAMS=2, num_warps=8, num_stages=1),  # at most 8256 B shared, unproven
@@ -654,7 +674,7 @@ _BACKWARD_COLUMNS_9 = (
     Config(TILE=4096, PROGRAMS=4, num_warps=4, num_stages=1),  # at most 4128 B shared, unproven
     Config(TILE=4096, PROGRAMS=4, num_warps=8, num_stages=1),  # at most 8256 B shared, unproven
 )
-_BACKWARD_COLUMNS_10 = (
+_BACKWARD_COLUMNS_12 = (
     Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=3),  # at most 17424 B shared, unproven
     Config(TILE=4096, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 33808 B shared, unproven
     Config(TILE=4096, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 33824 B shared, unproven
@@ -664,19 +684,21 @@ _BACKWARD_COLUMNS_10 = (
 )
 #: Tiles of TILE elements over rows and columns, in PROGRAMS programs an SM; by architecture class and element size in bytes.
 BACKWARD_COLUMNS_CONFIGS = by_class(
-    (("sm_80", "sm_90", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2), _BACKWARD_COLUMNS_1),
+    (("sm_80", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2), _BACKWARD_COLUMNS_1),
     (("sm_80", "sm_100", "gfx950"), (4,), _BACKWARD_COLUMNS_1),
     (("sm_89", "sm_86", "sm_120"), (4,), _BACKWARD_COLUMNS_2),
     (("sm_80", "sm_100"), (8,), _BACKWARD_COLUMNS_2),
-    (("sm_90",), (4,), _BACKWARD_COLUMNS_3),
-    (("sm_90",), (8,), _BACKWARD_COLUMNS_4),
-    (("sm_89", "sm_86", "sm_120"), (8,), _BACKWARD_COLUMNS_5),
-    (("gfx90a", "gfx942"), (1,), _BACKWARD_COLUMNS_6),
-    (("gfx950",), (1, 8), _BACKWARD_COLUMNS_7),
-    (("gfx90a", "gfx942"), (2,), _BACKWARD_COLUMNS_7),
-    (("gfx90a", "gfx942"), (4,), _BACKWARD_COLUMNS_8),
-    (("gfx90a", "gfx942"), (8,), _BACKWARD_COLUMNS_9),
-    (("gfx950",), (2,), _BACKWARD_COLUMNS_10),
+    (("sm_90",), (1,), _BACKWARD_COLUMNS_3),
+    (("sm_90",), (2,), _BACKWARD_COLUMNS_4),
+    (("sm_90",), (4,), _BACKWARD_COLUMNS_5),
+    (("sm_90",), (8,), _BACKWARD_COLUMNS_6),
+    (("sm_89", "sm_86", "sm_120"), (8,), _BACKWARD_COLUMNS_7),
+    (("gfx90a", "gfx942"), (1,), _BACKWARD_COLUMNS_8),
+    (("gfx950",), (1, 8), _BACKWARD_COLUMNS_9),
+    (("gfx90a", "gfx942"), (2,), _BACKWARD_COLUMNS_9),
+    (("gfx90a", "gfx942"), (4,), _BACKWARD_COLUMNS_10),
+    (("gfx90a", "gfx942"), (8,), _BACKWARD_COLUMNS_11),
+    (("gfx950",), (2,), _BACKWARD_COLUMNS_12),
 )
 
 
@@ -1015,7 +1037,7 @@ def _rmsnorm_gemma_backward_stage_1_columns(
 
 
 @triton.jit
-def _rmsnorm_gemma_backward_join(
+def _rmsnorm_gemma_backward_stage_1_join(
     grad_weight_parts_ptr,
     grad_weight_ptr,
     N,
@@ -1438,6 +1460,37 @@ def _rmsnorm_gemma_backward_sums(
         )
 
 
+@triton.jit
+def _rmsnorm_gemma_backward_join(
+    grad_weight_parts_ptr,
+    grad_weight_ptr,
+    N,
+    grad_weight_col,
+    PARTS,
+    BLOCK_S: tl.constexpr,
+    BLOCK_N: tl.constexpr,
+    INT: tl.constexpr,
+    FLOAT: tl.constexpr,
+):
+    """A program adds up the partial sums of BLOCK_N columns."""
+    blocks = tl.cdiv(N, BLOCK_N)
+    cols = tl.program_id(0) % blocks * BLOCK_N + tl.arange(0, BLOCK_N)[None, :].to(INT)
+    in_cols = cols < N
+
+    grad_weight = tl.full((BLOCK_S, BLOCK_N), 0.0, FLOAT)
+    for start in range(0, PARTS, BLOCK_S):
+        parts = start + tl.arange(0, BLOCK_S)[:, None].to(INT)
+        grad_weight += tl.load(
+            grad_weight_parts_ptr + parts * N + cols, mask=(parts < PARTS) & in_cols, other=0
+        )
+    grad_weight = tl.sum(grad_weight, axis=0, keep_dims=True)
+    tl.store(
+        grad_weight_ptr + cols * grad_weight_col,
+        narrow(grad_weight, grad_weight_ptr.dtype.element_ty),
+        mask=in_cols,
+    )
+
+
 def _plan(call: Call) -> Launch:
     """Kernel, config and grid for one set of shapes, strides and dtypes."""
     rows = call.axes(("M",), limit=3, spare_last=True)
@@ -1631,7 +1684,7 @@ def _plan_backward_stage_1(call: Call) -> Launch:
             config=config,
         ),
         Step(
-            _rmsnorm_gemma_backward_join,
+            _rmsnorm_gemma_backward_stage_1_join,
             grid=(cdiv(columns, join_tile(config, programs, columns)[1]),),
             tensors=("grad_weight_parts", "grad_weight"),
             integers=(cols.total, cols.strides("grad_weight")[0], programs),

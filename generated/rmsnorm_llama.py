@@ -597,26 +597,50 @@ _BACKWARD_COLUMNS_3 = (
     Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 132224 B shared, unproven
 )
 _BACKWARD_COLUMNS_4 = (
-    Config(TILE=2048, PROGRAMS=2, num_warps=8, num_stages=3),  # at most 33824 B shared, unproven
-    Config(TILE=2048, PROGRAMS=4, num_warps=8, num_stages=3),  # at most 33824 B shared, unproven
-    Config(TILE=4096, PROGRAMS=1, num_warps=8, num_stages=3, registers=64),  # 66048 B shared
-    Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 66624 B shared, unproven
-    Config(TILE=4096, PROGRAMS=2, num_warps=8, num_stages=3),  # at most 66592 B shared, unproven
-    Config(TILE=4096, PROGRAMS=2, num_warps=16, num_stages=3),  # at most 66624 B shared, unproven
+    Config(
+        TILE=2048, PROGRAMS=2, num_warps=8, num_stages=3, registers=32
+    ),  # 8192 B shared, 40 registers in split rows
+    Config(
+        TILE=2048, PROGRAMS=4, num_warps=8, num_stages=3, registers=32
+    ),  # 8192 B shared, 40 registers in split rows
+    Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=3, registers=40),  # 16384 B shared
+    Config(TILE=4096, PROGRAMS=2, num_warps=8, num_stages=3, registers=52),  # 16384 B shared
+    Config(TILE=4096, PROGRAMS=2, num_warps=16, num_stages=3, registers=40),  # 16384 B shared
+    Config(TILE=4096, PROGRAMS=4, num_warps=16, num_stages=3, registers=40),  # 16384 B shared
 )
 _BACKWARD_COLUMNS_5 = (
-    Config(TILE=2048, PROGRAMS=2, num_warps=8, num_stages=3),  # at most 66624 B shared, unproven
-    Config(TILE=2048, PROGRAMS=2, num_warps=16, num_stages=3),  # at most 66688 B shared, unproven
-    Config(TILE=4096, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 132128 B shared, unproven
+    Config(
+        TILE=2048, PROGRAMS=2, num_warps=8, num_stages=3, registers=39
+    ),  # 16384 B shared, 40 registers in split rows
+    Config(
+        TILE=2048, PROGRAMS=4, num_warps=8, num_stages=3, registers=39
+    ),  # 16384 B shared, 40 registers in split rows
+    Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=3, registers=39),  # 32768 B shared
+    Config(TILE=4096, PROGRAMS=2, num_warps=8, num_stages=3, registers=48),  # 32768 B shared
+    Config(TILE=4096, PROGRAMS=2, num_warps=16, num_stages=3, registers=39),  # 32768 B shared
+    Config(TILE=4096, PROGRAMS=4, num_warps=16, num_stages=3, registers=39),  # 32768 B shared
+)
+_BACKWARD_COLUMNS_6 = (
+    Config(TILE=2048, PROGRAMS=2, num_warps=8, num_stages=3, registers=48),  # 33024 B shared
+    Config(TILE=2048, PROGRAMS=4, num_warps=8, num_stages=3, registers=48),  # 33024 B shared
+    Config(TILE=4096, PROGRAMS=1, num_warps=8, num_stages=3, registers=64),  # 66048 B shared
+    Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=3, registers=60),  # 66048 B shared
+    Config(TILE=4096, PROGRAMS=2, num_warps=8, num_stages=3, registers=64),  # 66048 B shared
+    Config(TILE=4096, PROGRAMS=2, num_warps=16, num_stages=3, registers=60),  # 66048 B shared
+)
+_BACKWARD_COLUMNS_7 = (
+    Config(TILE=2048, PROGRAMS=2, num_warps=8, num_stages=3, registers=64),  # 66048 B shared
+    Config(TILE=2048, PROGRAMS=2, num_warps=16, num_stages=3, registers=40),  # 66048 B shared
+    Config(TILE=4096, PROGRAMS=1, num_warps=4, num_stages=3, registers=128),  # 132096 B shared
     Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=3, registers=64),  # 132096 B shared
     Config(
         TILE=2048, PROGRAMS=2, num_warps=4, num_stages=3, registers=72, spills=True
     ),  # 66048 B shared, 96 registers in split rows, 4 B spilled
     Config(
         TILE=4096, PROGRAMS=1, num_warps=8, num_stages=3, registers=78, spills=True
-    ),  # 132096 B shared, 96 registers in split rows, 4 B spilled
+    ),  # 132096 B shared, 4 B spilled
 )
-_BACKWARD_COLUMNS_6 = (
+_BACKWARD_COLUMNS_8 = (
     Config(TILE=2048, PROGRAMS=2, num_warps=8, num_stages=3),  # at most 9248 B shared, unproven
     Config(TILE=2048, PROGRAMS=4, num_warps=8, num_stages=3),  # at most 9248 B shared, unproven
     Config(TILE=4096, PROGRAMS=2, num_warps=4, num_stages=3),  # at most 17424 B shared, unproven
@@ -624,7 +648,7 @@ _BACKWARD_COLUMNS_6 = (
     Config(TILE=4096, PROGRAMS=2, num_warps=16, num_stages=3),  # at most 17472 B shared, unproven
     Config(TILE=4096, PROGRAMS=4, num_warps=8, num_stages=3),  # at most 17440 B shared, unproven
 )
-_BACKWARD_COLUMNS_7 = (
+_BACKWARD_COLUMNS_9 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 66592 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 66624 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 66688 B shared, unproven
@@ -632,7 +656,7 @@ _BACKWARD_COLUMNS_7 = (
     Config(TILE=2048, PROGRAMS=4, num_warps=8, num_stages=1),  # at most 4160 B shared, unproven
     Config(TILE=4096, PROGRAMS=2, num_warps=16, num_stages=1),  # at most 8320 B shared, unproven
 )
-_BACKWARD_COLUMNS_8 = (
+_BACKWARD_COLUMNS_10 = (
     Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=3),  # at most 9232 B shared, unproven
     Config(TILE=2048, PROGRAMS=4, num_warps=4, num_stages=3),  # at most 9232 B shared, unproven
     Config(TILE=4096, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 17424 B shared, unproven
@@ -640,7 +664,7 @@ _BACKWARD_COLUMNS_8 = (
     Config(TILE=4096, PROGRAMS=2, num_warps=4, num_stages=3),  # at most 17424 B shared, unproven
     Config(TILE=4096, PROGRAMS=2, num_warps=8, num_stages=3),  # at most 17440 B shared, unproven
 )
-_BACKWARD_COLUMNS_9 = (
+_BACKWARD_COLUMNS_11 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 66592 B shared, unproven
     Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=3),  # at most 66592 B shared, unproven
     Config(TILE=2048, PROGRAMS=4, num_warps=4, num_stages=1),  # at most 8208 B shared, unproven
@@ -648,7 +672,7 @@ _BACKWARD_COLUMNS_9 = (
     Config(TILE=4096, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 132160 B shared, unproven
     Config(TILE=4096, PROGRAMS=4, num_warps=4, num_stages=1),  # at most 16400 B shared, unproven
 )
-_BACKWARD_COLUMNS_10 = (
+_BACKWARD_COLUMNS_12 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 33808 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 33824 B shared, unproven
     Config(TILE=2048, PROGRAMS=4, num_warps=4, num_stages=1),  # at most 4112 B shared, unproven
@@ -656,7 +680,7 @@ _BACKWARD_COLUMNS_10 = (
     Config(TILE=4096, PROGRAMS=4, num_warps=4, num_stages=1),  # at most 4112 B shared, unproven
     Config(TILE=4096, PROGRAMS=4, num_warps=8, num_stages=1),  # at most 8224 B shared, unproven
 )
-_BACKWARD_COLUMNS_11 = (
+_BACKWARD_COLUMNS_13 = (
     Config(TILE=2048, PROGRAMS=4, num_warps=4, num_stages=1),  # at most 4128 B shared, unproven
     Config(TILE=2048, PROGRAMS=4, num_warps=8, num_stages=1),  # at most 8256 B shared, unproven
     Config(TILE=4096, PROGRAMS=2, num_warps=8, num_stages=1),  # at most 8256 B shared, unproven
@@ -664,7 +688,7 @@ _BACKWARD_COLUMNS_11 = (
     Config(TILE=4096, PROGRAMS=4, num_warps=4, num_stages=1),  # at most 4128 B shared, unproven
     Config(TILE=4096, PROGRAMS=4, num_warps=8, num_stages=1),  # at most 8256 B shared, unproven
 )
-_BACKWARD_COLUMNS_12 = (
+_BACKWARD_COLUMNS_14 = (
     Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=3),  # at most 17424 B shared, unproven
     Config(TILE=4096, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 33808 B shared, unproven
     Config(TILE=4096, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 33824 B shared, unproven
@@ -674,21 +698,23 @@ _BACKWARD_COLUMNS_12 = (
 )
 #: Tiles of TILE elements over rows and columns, in PROGRAMS programs an SM; by architecture class and element size in bytes.
 BACKWARD_COLUMNS_CONFIGS = by_class(
-    (("sm_80", "sm_90", "sm_100"), (1, 2), _BACKWARD_COLUMNS_1),
+    (("sm_80", "sm_100"), (1, 2), _BACKWARD_COLUMNS_1),
     (("sm_89", "sm_86", "sm_120"), (2,), _BACKWARD_COLUMNS_2),
     (("sm_80", "sm_100", "gfx950"), (4,), _BACKWARD_COLUMNS_2),
     (("sm_89", "sm_86", "sm_120"), (4,), _BACKWARD_COLUMNS_3),
     (("sm_80", "sm_100"), (8,), _BACKWARD_COLUMNS_3),
-    (("sm_90",), (4,), _BACKWARD_COLUMNS_4),
-    (("sm_90",), (8,), _BACKWARD_COLUMNS_5),
-    (("sm_89", "sm_86", "sm_120"), (1,), _BACKWARD_COLUMNS_6),
-    (("sm_89", "sm_86", "sm_120"), (8,), _BACKWARD_COLUMNS_7),
-    (("gfx90a", "gfx942"), (1,), _BACKWARD_COLUMNS_8),
-    (("gfx950",), (1, 8), _BACKWARD_COLUMNS_9),
-    (("gfx90a", "gfx942"), (2,), _BACKWARD_COLUMNS_9),
-    (("gfx90a", "gfx942"), (4,), _BACKWARD_COLUMNS_10),
-    (("gfx90a", "gfx942"), (8,), _BACKWARD_COLUMNS_11),
-    (("gfx950",), (2,), _BACKWARD_COLUMNS_12),
+    (("sm_90",), (1,), _BACKWARD_COLUMNS_4),
+    (("sm_90",), (2,), _BACKWARD_COLUMNS_5),
+    (("sm_90",), (4,), _BACKWARD_COLUMNS_6),
+    (("sm_90",), (8,), _BACKWARD_COLUMNS_7),
+    (("sm_89", "sm_86", "sm_120"), (1,), _BACKWARD_COLUMNS_8),
+    (("sm_89", "sm_86", "sm_120"), (8,), _BACKWARD_COLUMNS_9),
+    (("gfx90a", "gfx942"), (1,), _BACKWARD_COLUMNS_10),
+    (("gfx950",), (1, 8), _BACKWARD_COLUMNS_11),
+    (("gfx90a", "gfx942"), (2,), _BACKWARD_COLUMNS_11),
+    (("gfx90a", "gfx942"), (4,), _BACKWARD_COLUMNS_12),
+    (("gfx90a", "gfx942"), (8,), _BACKWARD_COLUMNS_13),
+    (("gfx950",), (2,), _BACKWARD_COLUMNS_14),
 )
 
 
@@ -1035,7 +1061,7 @@ def _rmsnorm_llama_backward_stage_1_columns(
 
 
 @triton.jit
-def _rmsnorm_llama_backward_join(
+def _rmsnorm_llama_backward_stage_1_join(
     grad_weight_parts_ptr,
     grad_weight_ptr,
     N,
@@ -1466,6 +1492,37 @@ def _rmsnorm_llama_backward_sums(
         )
 
 
+@triton.jit
+def _rmsnorm_llama_backward_join(
+    grad_weight_parts_ptr,
+    grad_weight_ptr,
+    N,
+    grad_weight_col,
+    PARTS,
+    BLOCK_S: tl.constexpr,
+    BLOCK_N: tl.constexpr,
+    INT: tl.constexpr,
+    FLOAT: tl.constexpr,
+):
+    """A program adds up the partial sums of BLOCK_N columns."""
+    blocks = tl.cdiv(N, BLOCK_N)
+    cols = tl.program_id(0) % blocks * BLOCK_N + tl.arange(0, BLOCK_N)[None, :].to(INT)
+    in_cols = cols < N
+
+    grad_weight = tl.full((BLOCK_S, BLOCK_N), 0.0, FLOAT)
+    for start in range(0, PARTS, BLOCK_S):
+        parts = start + tl.arange(0, BLOCK_S)[:, None].to(INT)
+        grad_weight += tl.load(
+            grad_weight_parts_ptr + parts * N + cols, mask=(parts < PARTS) & in_cols, other=0
+        )
+    grad_weight = tl.sum(grad_weight, axis=0, keep_dims=True)
+    tl.store(
+        grad_weight_ptr + cols * grad_weight_col,
+        narrow(grad_weight, grad_weight_ptr.dtype.element_ty),
+        mask=in_cols,
+    )
+
+
 def _plan(call: Call) -> Launch:
     """Kernel, config and grid for one set of shapes, strides and dtypes."""
     rows = call.axes(("M",), limit=3, spare_last=True)
@@ -1659,7 +1716,7 @@ def _plan_backward_stage_1(call: Call) -> Launch:
             config=config,
         ),
         Step(
-            _rmsnorm_llama_backward_join,
+            _rmsnorm_llama_backward_stage_1_join,
             grid=(cdiv(columns, join_tile(config, programs, columns)[1]),),
             tensors=("grad_weight_parts", "grad_weight"),
             integers=(cols.total, cols.strides("grad_weight")[0], programs),

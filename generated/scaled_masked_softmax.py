@@ -550,20 +550,38 @@ _BACKWARD_COLUMNS_3 = (
     Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 132224 B shared, unproven
 )
 _BACKWARD_COLUMNS_4 = (
-    Config(
-        TILE=2048, PROGRAMS=2, num_warps=4, num_stages=3, registers=72
-    ),  # 65792 B shared, 96 registers in split rows
-    Config(TILE=2048, PROGRAMS=2, num_warps=8, num_stages=3),  # at most 66624 B shared, unproven
-    Config(TILE=2048, PROGRAMS=2, num_warps=16, num_stages=3),  # at most 66688 B shared, unproven
-    Config(
-        TILE=4096, PROGRAMS=1, num_warps=4, num_stages=3, registers=72
-    ),  # 65792 B shared, 96 registers in split rows
-    Config(
-        TILE=4096, PROGRAMS=1, num_warps=8, num_stages=3, registers=48
-    ),  # 65792 B shared, 58 registers in split rows
-    Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 132224 B shared, unproven
+    Config(TILE=2048, PROGRAMS=2, num_warps=8, num_stages=3, registers=40),  # 8320 B shared
+    Config(TILE=2048, PROGRAMS=4, num_warps=8, num_stages=3, registers=40),  # 8320 B shared
+    Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=3, registers=40),  # 16416 B shared
+    Config(TILE=4096, PROGRAMS=2, num_warps=8, num_stages=3, registers=80),  # 16416 B shared
+    Config(TILE=4096, PROGRAMS=2, num_warps=16, num_stages=3, registers=40),  # 16416 B shared
+    Config(TILE=4096, PROGRAMS=4, num_warps=16, num_stages=3, registers=40),  # 16416 B shared
 )
 _BACKWARD_COLUMNS_5 = (
+    Config(TILE=2048, PROGRAMS=2, num_warps=8, num_stages=3, registers=44),  # 16512 B shared
+    Config(TILE=2048, PROGRAMS=4, num_warps=8, num_stages=3, registers=44),  # 16512 B shared
+    Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=3, registers=46),  # 32832 B shared
+    Config(TILE=4096, PROGRAMS=2, num_warps=8, num_stages=3, registers=60),  # 32832 B shared
+    Config(TILE=4096, PROGRAMS=2, num_warps=16, num_stages=3, registers=46),  # 32832 B shared
+    Config(TILE=4096, PROGRAMS=4, num_warps=16, num_stages=3, registers=46),  # 32832 B shared
+)
+_BACKWARD_COLUMNS_6 = (
+    Config(TILE=2048, PROGRAMS=2, num_warps=8, num_stages=3, registers=44),  # 32896 B shared
+    Config(TILE=2048, PROGRAMS=4, num_warps=8, num_stages=3, registers=44),  # 32896 B shared
+    Config(TILE=4096, PROGRAMS=1, num_warps=8, num_stages=3, registers=54),  # 65664 B shared
+    Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=3, registers=40),  # 65664 B shared
+    Config(TILE=4096, PROGRAMS=2, num_warps=8, num_stages=3, registers=54),  # 65664 B shared
+    Config(TILE=4096, PROGRAMS=2, num_warps=16, num_stages=3, registers=40),  # 65664 B shared
+)
+_BACKWARD_COLUMNS_7 = (
+    Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=3, registers=72),  # 65792 B shared
+    Config(TILE=2048, PROGRAMS=2, num_warps=8, num_stages=3, registers=48),  # 65792 B shared
+    Config(TILE=2048, PROGRAMS=2, num_warps=16, num_stages=3, registers=40),  # 65792 B shared
+    Config(TILE=4096, PROGRAMS=1, num_warps=4, num_stages=3, registers=72),  # 65792 B shared
+    Config(TILE=4096, PROGRAMS=1, num_warps=8, num_stages=3, registers=48),  # 65792 B shared
+    Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=3, registers=40),  # 65792 B shared
+)
+_BACKWARD_COLUMNS_8 = (
     Config(TILE=2048, PROGRAMS=4, num_warps=8, num_stages=3),  # at most 9248 B shared, unproven
     Config(TILE=4096, PROGRAMS=2, num_warps=4, num_stages=3),  # at most 17424 B shared, unproven
     Config(TILE=4096, PROGRAMS=2, num_warps=8, num_stages=3),  # at most 17440 B shared, unproven
@@ -571,7 +589,7 @@ _BACKWARD_COLUMNS_5 = (
     Config(TILE=4096, PROGRAMS=4, num_warps=8, num_stages=1),  # at most 16416 B shared, unproven
     Config(TILE=4096, PROGRAMS=4, num_warps=8, num_stages=3),  # at most 17440 B shared, unproven
 )
-_BACKWARD_COLUMNS_6 = (
+_BACKWARD_COLUMNS_9 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 66592 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 66624 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 66688 B shared, unproven
@@ -579,7 +597,7 @@ _BACKWARD_COLUMNS_6 = (
     Config(TILE=2048, PROGRAMS=4, num_warps=8, num_stages=1),  # at most 4160 B shared, unproven
     Config(TILE=4096, PROGRAMS=2, num_warps=16, num_stages=1),  # at most 8320 B shared, unproven
 )
-_BACKWARD_COLUMNS_7 = (
+_BACKWARD_COLUMNS_10 = (
     Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=3),  # at most 9232 B shared, unproven
     Config(TILE=2048, PROGRAMS=4, num_warps=4, num_stages=3),  # at most 9232 B shared, unproven
     Config(TILE=4096, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 17424 B shared, unproven
@@ -587,7 +605,7 @@ _BACKWARD_COLUMNS_7 = (
     Config(TILE=4096, PROGRAMS=2, num_warps=4, num_stages=3),  # at most 17424 B shared, unproven
     Config(TILE=4096, PROGRAMS=2, num_warps=8, num_stages=3),  # at most 17440 B shared, unproven
 )
-_BACKWARD_COLUMNS_8 = (
+_BACKWARD_COLUMNS_11 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 66592 B shared, unproven
     Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=3),  # at most 66592 B shared, unproven
     Config(TILE=2048, PROGRAMS=4, num_warps=4, num_stages=1),  # at most 8208 B shared, unproven
@@ -595,7 +613,7 @@ _BACKWARD_COLUMNS_8 = (
     Config(TILE=4096, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 132160 B shared, unproven
     Config(TILE=4096, PROGRAMS=4, num_warps=4, num_stages=1),  # at most 16400 B shared, unproven
 )
-_BACKWARD_COLUMNS_9 = (
+_BACKWARD_COLUMNS_12 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 33808 B shared, unproven
     Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 33824 B shared, unproven
     Config(TILE=2048, PROGRAMS=4, num_warps=4, num_stages=1),  # at most 4112 B shared, unproven
@@ -603,7 +621,7 @@ _BACKWARD_COLUMNS_9 = (
     Config(TILE=4096, PROGRAMS=4, num_warps=4, num_stages=1),  # at most 4112 B shared, unproven
     Config(TILE=4096, PROGRAMS=4, num_warps=8, num_stages=1),  # at most 8224 B shared, unproven
 )
-_BACKWARD_COLUMNS_10 = (
+_BACKWARD_COLUMNS_13 = (
     Config(TILE=2048, PROGRAMS=4, num_warps=4, num_stages=1),  # at most 4128 B shared, unproven
     Config(TILE=2048, PROGRAMS=4, num_warps=8, num_stages=1),  # at most 8256 B shared, unproven
     Config(TILE=4096, PROGRAMS=2, num_warps=8, num_stages=1),  # at most 8256 B shared, unproven
@@ -611,7 +629,7 @@ _BACKWARD_COLUMNS_10 = (
     Config(TILE=4096, PROGRAMS=4, num_warps=4, num_stages=1),  # at most 4128 B shared, unproven
     Config(TILE=4096, PROGRAMS=4, num_warps=8, num_stages=1),  # at most 8256 B shared, unproven
 )
-_BACKWARD_COLUMNS_11 = (
+_BACKWARD_COLUMNS_14 = (
     Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=3),  # at most 17424 B shared, unproven
     Config(TILE=4096, PROGRAMS=1, num_warps=4, num_stages=3),  # at most 33808 B shared, unproven
     Config(TILE=4096, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 33824 B shared, unproven
@@ -621,20 +639,23 @@ _BACKWARD_COLUMNS_11 = (
 )
 #: Tiles of TILE elements over rows and columns, in PROGRAMS programs an SM; by architecture class and element size in bytes.
 BACKWARD_COLUMNS_CONFIGS = by_class(
-    (("sm_80", "sm_90", "sm_100"), (1, 2), _BACKWARD_COLUMNS_1),
+    (("sm_80", "sm_100"), (1, 2), _BACKWARD_COLUMNS_1),
     (("sm_89", "sm_86", "sm_120"), (2,), _BACKWARD_COLUMNS_2),
-    (("sm_80", "sm_90", "sm_100", "gfx950"), (4,), _BACKWARD_COLUMNS_2),
+    (("sm_80", "sm_100", "gfx950"), (4,), _BACKWARD_COLUMNS_2),
     (("sm_89", "sm_86", "sm_120"), (4,), _BACKWARD_COLUMNS_3),
     (("sm_80", "sm_100"), (8,), _BACKWARD_COLUMNS_3),
-    (("sm_90",), (8,), _BACKWARD_COLUMNS_4),
-    (("sm_89", "sm_86", "sm_120"), (1,), _BACKWARD_COLUMNS_5),
-    (("sm_89", "sm_86", "sm_120"), (8,), _BACKWARD_COLUMNS_6),
-    (("gfx90a", "gfx942"), (1,), _BACKWARD_COLUMNS_7),
-    (("gfx950",), (1, 8), _BACKWARD_COLUMNS_8),
-    (("gfx90a", "gfx942"), (2,), _BACKWARD_COLUMNS_8),
-    (("gfx90a", "gfx942"), (4,), _BACKWARD_COLUMNS_9),
-    (("gfx90a", "gfx942"), (8,), _BACKWARD_COLUMNS_10),
-    (("gfx950",), (2,), _BACKWARD_COLUMNS_11),
+    (("sm_90",), (1,), _BACKWARD_COLUMNS_4),
+    (("sm_90",), (2,), _BACKWARD_COLUMNS_5),
+    (("sm_90",), (4,), _BACKWARD_COLUMNS_6),
+    (("sm_90",), (8,), _BACKWARD_COLUMNS_7),
+    (("sm_89", "sm_86", "sm_120"), (1,), _BACKWARD_COLUMNS_8),
+    (("sm_89", "sm_86", "sm_120"), (8,), _BACKWARD_COLUMNS_9),
+    (("gfx90a", "gfx942"), (1,), _BACKWARD_COLUMNS_10),
+    (("gfx950",), (1, 8), _BACKWARD_COLUMNS_11),
+    (("gfx90a", "gfx942"), (2,), _BACKWARD_COLUMNS_11),
+    (("gfx90a", "gfx942"), (4,), _BACKWARD_COLUMNS_12),
+    (("gfx90a", "gfx942"), (8,), _BACKWARD_COLUMNS_13),
+    (("gfx950",), (2,), _BACKWARD_COLUMNS_14),
 )
 
 
@@ -2133,6 +2154,57 @@ def _scaled_masked_softmax_backward_mask_stage_1_loop(
 
 
 @triton.jit
+def _scaled_masked_softmax_backward_mask_stage_1_partial(
+    out_ptr,
+    grad_out_ptr,
+    partial_total_ptr,
+    ROWS_1,
+    ROWS_2,
+    T,
+    grad_out_row_0,
+    grad_out_row_1,
+    grad_out_row_2,
+    grad_out_col,
+    out_row_0,
+    out_row_1,
+    out_row_2,
+    out_col,
+    LANES: tl.constexpr,
+    VECTOR: tl.constexpr,
+    EVEN: tl.constexpr,
+    SPLITS: tl.constexpr,
+    CHUNK: tl.constexpr,
+    INT: tl.constexpr,
+    FLOAT: tl.constexpr,
+):
+    """A program reduces one chunk of a row to its partial states."""
+    split = (tl.program_id(0) % SPLITS).to(INT)
+    rows = (tl.program_id(0) // SPLITS).to(INT) + tl.arange(0, 1)[:, None]
+    stop = tl.minimum((split + 1) * CHUNK, T)
+    lane = (tl.arange(0, LANES)[:, None] * VECTOR + tl.arange(0, VECTOR)[None, :]).to(INT)
+    row_2 = rows % ROWS_2
+    row_1 = rows // ROWS_2 % ROWS_1
+    row_0 = rows // ROWS_2 // ROWS_1
+    grad_out_rows = (
+        grad_out_ptr + row_0 * grad_out_row_0 + row_1 * grad_out_row_1 + row_2 * grad_out_row_2
+    )
+    out_rows = out_ptr + row_0 * out_row_0 + row_1 * out_row_1 + row_2 * out_row_2
+
+    total = tl.full((LANES, 1), 0.0, FLOAT)
+    for start in range(split * CHUNK, stop, LANES * VECTOR):
+        cols = start + lane
+        in_cols = below(cols, stop, EVEN)
+
+        grad_out = tl.load(grad_out_rows + cols * grad_out_col, mask=in_cols, other=0.0).to(FLOAT)
+        out = tl.load(out_rows + cols * out_col, mask=in_cols, other=0.0).to(FLOAT)
+        # return softmax(score, where=visible)
+        total = total + tl.sum(grad_out * out, axis=1, keep_dims=True)
+
+    row_sum = tl.sum(total, axis=0, keep_dims=True)
+    tl.store(partial_total_ptr + rows * SPLITS + split, row_sum)
+
+
+@triton.jit
 def _scaled_masked_softmax_backward_mask_stage_1_finish(
     partial_total_ptr,
     out_ptr,
@@ -2309,7 +2381,7 @@ def _scaled_masked_softmax_backward_mask_stage_2_columns(
 
 
 @triton.jit
-def _scaled_masked_softmax_backward_mask_join(
+def _scaled_masked_softmax_backward_mask_stage_2_join(
     grad_mask_parts_ptr,
     grad_mask_ptr,
     OUTER_1,
@@ -2453,6 +2525,46 @@ def _scaled_masked_softmax_backward_mask_sums(
             tl.sum(grad_mask, axis=0, keep_dims=True),
             mask=in_cols,
         )
+
+
+@triton.jit
+def _scaled_masked_softmax_backward_mask_join(
+    grad_mask_parts_ptr,
+    grad_mask_ptr,
+    OUTER_1,
+    T,
+    grad_mask_outer_0,
+    grad_mask_outer_1,
+    grad_mask_col,
+    PARTS,
+    BLOCK_S: tl.constexpr,
+    BLOCK_N: tl.constexpr,
+    INT: tl.constexpr,
+    FLOAT: tl.constexpr,
+):
+    """A program adds up the partial sums of BLOCK_N columns."""
+    blocks = tl.cdiv(T, BLOCK_N)
+    cols = tl.program_id(0) % blocks * BLOCK_N + tl.arange(0, BLOCK_N)[None, :].to(INT)
+    in_cols = cols < T
+    outer = (tl.program_id(0) // blocks).to(INT) + tl.zeros((1, 1), INT)
+    outer_1 = outer % OUTER_1
+    outer_0 = outer // OUTER_1
+    grad_mask_outer = grad_mask_ptr + outer_0 * grad_mask_outer_0 + outer_1 * grad_mask_outer_1
+
+    grad_mask = tl.full((BLOCK_S, BLOCK_N), 0.0, FLOAT)
+    for start in range(0, PARTS, BLOCK_S):
+        parts = start + tl.arange(0, BLOCK_S)[:, None].to(INT)
+        grad_mask += tl.load(
+            grad_mask_parts_ptr + (outer * PARTS + parts) * T + cols,
+            mask=(parts < PARTS) & in_cols,
+            other=0,
+        )
+    grad_mask = tl.sum(grad_mask, axis=0, keep_dims=True)
+    tl.store(
+        grad_mask_outer + cols * grad_mask_col,
+        narrow(grad_mask, grad_mask_ptr.dtype.element_ty),
+        mask=in_cols,
+    )
 
 
 @triton.jit
@@ -4025,7 +4137,7 @@ def _plan_backward_mask_stage_1(call: Call) -> Launch:
         even = columns > 0 and columns % config["TILE"] == 0
         return Launch(
             Step(
-                _scaled_masked_softmax_backward_partial,
+                _scaled_masked_softmax_backward_mask_stage_1_partial,
                 grid=(rows.total * splits,),
                 tensors=("out", "grad_out", "partial_total"),
                 integers=(
@@ -4190,7 +4302,7 @@ def _plan_backward_mask_stage_2(call: Call) -> Launch:
             config=config,
         ),
         Step(
-            _scaled_masked_softmax_backward_mask_join,
+            _scaled_masked_softmax_backward_mask_stage_2_join,
             grid=(outer.total * cdiv(columns, join_tile(config, programs, columns)[1]),),
             tensors=("grad_mask_parts", "grad_mask"),
             integers=(
@@ -4499,7 +4611,7 @@ def _plan_backward_mask_causal_stage_1(call: Call) -> Launch:
         even = columns > 0 and columns % config["TILE"] == 0
         return Launch(
             Step(
-                _scaled_masked_softmax_backward_partial,
+                _scaled_masked_softmax_backward_mask_stage_1_partial,
                 grid=(rows.total * splits,),
                 tensors=("out", "grad_out", "partial_total"),
                 integers=(
@@ -4668,7 +4780,7 @@ def _plan_backward_mask_causal_stage_2(call: Call) -> Launch:
             config=config,
         ),
         Step(
-            _scaled_masked_softmax_backward_mask_join,
+            _scaled_masked_softmax_backward_mask_stage_2_join,
             grid=(outer.total * cdiv(columns, join_tile(config, programs, columns)[1]),),
             tensors=("grad_mask_parts", "grad_mask"),
             integers=(

@@ -171,7 +171,7 @@ def test_a_row_that_no_config_holds_goes_stage_by_stage(module: Any) -> None:
     tensors = inputs("weighted", 3, 40_000)
     results = run(module("weighted"), tensors)
     assert run.kernels == (  # type: ignore[attr-defined]
-        "_weighted_stage_1_loop", "_weighted_stage_2_columns", "_weighted_join",
+        "_weighted_stage_1_loop", "_weighted_stage_2_columns", "_weighted_stage_2_join",
     )  # fmt: skip
     for result, right in zip(results, exact(module("weighted"), tensors), strict=True):
         torch.testing.assert_close(result.double(), right, rtol=2e-5, atol=1e-4)

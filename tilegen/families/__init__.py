@@ -69,19 +69,22 @@ def programs(
 def named_alike(programs: Sequence[Program], known: dict[Hashable, str]) -> tuple[Program, ...]:
     """The same, where a kernel that reads as an earlier one of the module has its name.
 
-    `known` has the names, by what a kernel's text is made of; new ones are added. What `programs`
-    has last, a fused stage, gives its names to the others.
+    `known` has the names, by what a kernel's text is made of; new ones are added. A kernel of a
+    stage says which in its name, and is not that of another.
     """
 
-    def schedule(one: Schedule) -> Schedule:
-        kernels = (replace(k, name=known.setdefault(_text(k), k.name)) for k in one.kernels)
+    def schedule(one: Schedule, stage: int) -> Schedule:
+        kernels = (
+            replace(k, name=known.setdefault((stage, _text(k)), k.name)) for k in one.kernels
+        )
         return replace(one, kernels=tuple(kernels))
 
-    found = [
-        replace(program, schedules=tuple(map(schedule, program.schedules)))
-        for program in reversed(programs)
-    ]
-    return tuple(reversed(found))
+    found = []
+    for at, program in enumerate(programs, 1):
+        stage = 0 if program.stages or len(programs) == 1 else at
+        made = tuple(schedule(one, stage) for one in program.schedules)
+        found.append(replace(program, schedules=made))
+    return tuple(found)
 
 
 def _text(kernel: Kernel) -> Hashable:
