@@ -450,12 +450,13 @@ class Config:
     """One entry of an autotune space: tile sizes in upper case, compiler options in lower case.
 
     ``Config(TILE=4096, num_warps=8)["TILE"]`` is 4096. The compiler said how many ``registers`` a
-    thread takes, where that is known. One that ``spills`` is the choice where no other fits.
+    thread takes, where that is known. One that ``spills`` is the choice where no other of its table
+    holds a row (1), or where no other schedule does either (2).
     """
 
     __slots__ = ("options", "registers", "spills", "values")
 
-    def __init__(self, registers: int = 0, spills: bool = False, **values: int) -> None:
+    def __init__(self, registers: int = 0, spills: int = 0, **values: int) -> None:
         self.registers = registers
         self.spills = spills
         self.values = values
@@ -1237,7 +1238,7 @@ Cost = Callable[[Config], float]
 
 def last_if_spilling(cost: Cost) -> Cost:
     """Return the cost with that of configs that spill above all others."""
-    return lambda config: cost(config) + (SPILLED if config.spills else 0.0)
+    return lambda config: cost(config) + SPILLED[config.spills]
 
 
 class NoConfig(RuntimeError):
@@ -3620,8 +3621,9 @@ L2_KEEPS, L2_MISSES = 0.6, 1.2
 #: Wide rows in registers against a sweep that is alike otherwise: 1.02 to 1.05 from 8192 columns on,
 #: nothing at 4096. A sweep whose tile is wider than the row is taken to lose as much.
 BLOCK_MARGIN, WIDE = 1.05, 8192
-#: Seconds that a config which spills counts for, besides its own: more than any other takes.
-SPILLED: Final = 1e3
+#: Seconds that a config which spills counts for, besides its own: more than another of its table
+#: takes (1), or another schedule (2).
+SPILLED: Final = (0.0, 1e3, 1e6)
 #: Programs for each SM that splitting rows aims at.
 SPLIT_PROGRAMS: Final = 4
 #: Bytes of a row that a tile of rows by columns takes at most: one 16-byte access for each lane of two
@@ -3929,8 +3931,8 @@ def join_tile(config: Config, parts: int, columns: int) -> tuple[int, int]:
 
 
 def fits(seconds: float) -> bool:
-    """Return whether a config holds a row without spilling: what its predicted time tells."""
-    return seconds < SPILLED
+    """Return whether a config holds a row and hardly spills: what its predicted time tells."""
+    return seconds < SPILLED[2]
 
 
 def tile_shape(

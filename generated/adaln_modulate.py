@@ -1,6 +1,6 @@
 """Modulate normalised tokens by the condition of their sample (DiT, arXiv:2212.09748).
 
-Built by tilegen 0.1.0 from specs/adaln_modulate.py (spec a6a63a77, templates df28fe9c).
+Built by tilegen 0.1.0 from specs/adaln_modulate.py (spec a6a63a77, templates d13e90b1).
 Rebuild with `tilegen build`; edits are overwritten.
 
 Traffic: 2*B*N*S*e + 2*B*N*e bytes (e: bytes of an element)

@@ -2,7 +2,7 @@
 
 y normalises the unrounded sum; h is that sum as it is stored, rounded.
 
-Built by tilegen 0.1.0 from specs/add_layernorm.py (spec f5dda980, templates df28fe9c).
+Built by tilegen 0.1.0 from specs/add_layernorm.py (spec f5dda980, templates d13e90b1).
 Rebuild with `tilegen build`; edits are overwritten.
 
 Traffic: 4*M*N*e + N*e bytes (e: bytes of an element)
@@ -99,8 +99,8 @@ _BLOCK_6 = (
     Config(TILE=512, num_warps=2, registers=88),  # 128 B shared
     Config(TILE=1024, num_warps=1, registers=224),  # 64 B shared
     Config(TILE=4096, num_warps=8, registers=168),  # 1024 B shared
-    Config(TILE=4096, num_warps=4, registers=255, spills=True),  # 4096 B shared, 136 B spilled
-    Config(TILE=8192, num_warps=16, registers=128, spills=True),  # 2048 B shared, 96 B spilled
+    Config(TILE=4096, num_warps=4, registers=255, spills=2),  # 4096 B shared, 136 B spilled
+    Config(TILE=8192, num_warps=16, registers=128, spills=2),  # 2048 B shared, 96 B spilled
 )
 _BLOCK_7 = (
     Config(TILE=4096, num_warps=4),  # at most 8192 B shared, unproven
@@ -242,9 +242,9 @@ _BACKWARD_BLOCK_6 = (
     Config(TILE=512, num_warps=1, registers=141),  # 0 B shared
     Config(TILE=512, num_warps=2, registers=100),  # 64 B shared
     Config(TILE=4096, num_warps=8, registers=190),  # 512 B shared
-    Config(TILE=1024, num_warps=1, registers=255, spills=True),  # 0 B shared, 24 B spilled
-    Config(TILE=4096, num_warps=4, registers=255, spills=True),  # 1024 B shared, 588 B spilled
-    Config(TILE=8192, num_warps=16, registers=128, spills=True),  # 1024 B shared, 288 B spilled
+    Config(TILE=1024, num_warps=1, registers=255, spills=2),  # 0 B shared, 24 B spilled
+    Config(TILE=4096, num_warps=4, registers=255, spills=2),  # 1024 B shared, 588 B spilled
+    Config(TILE=8192, num_warps=16, registers=128, spills=2),  # 1024 B shared, 288 B spilled
 )
 _BACKWARD_BLOCK_7 = (
     Config(TILE=4096, num_warps=1),  # at most 8192 B shared, unproven
@@ -305,7 +305,7 @@ _BACKWARD_LOOP_5 = (
     Config(TILE=16384, num_warps=8, registers=127),  # 32 B shared, 128 registers in split rows
     Config(TILE=32768, num_warps=32, registers=54),  # 128 B shared, 64 registers in split rows
     Config(
-        TILE=8192, num_warps=8, registers=44, spills=True
+        TILE=8192, num_warps=8, registers=44, spills=2
     ),  # 32 B shared, 64 registers in split rows, 4 B spilled
 )
 _BACKWARD_LOOP_6 = (
@@ -368,7 +368,9 @@ _BACKWARD_SUMS_1 = (
     Config(TILE=8192, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 66592 B shared, unproven
     Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 66624 B shared, unproven
     Config(TILE=8192, PROGRAMS=1, num_warps=32, num_stages=3),  # at most 66688 B shared, unproven
-    Config(TILE=16384, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 132128 B shared, unproven
+    Config(
+        TILE=16384, PROGRAMS=1, num_warps=8, num_stages=3, spills=1
+    ),  # at most 132128 B shared, unproven
 )
 _BACKWARD_SUMS_2 = (
     Config(TILE=4096, PROGRAMS=2, num_warps=4, num_stages=3),  # at most 66576 B shared, unproven
@@ -403,7 +405,7 @@ _BACKWARD_SUMS_5 = (
     Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=3, registers=128),  # 65600 B shared
     Config(TILE=8192, PROGRAMS=1, num_warps=32, num_stages=3, registers=64),  # 65664 B shared
     Config(
-        TILE=16384, PROGRAMS=1, num_warps=8, num_stages=3, registers=255
+        TILE=16384, PROGRAMS=1, num_warps=8, num_stages=3, registers=255, spills=1
     ),  # 131104 B shared, 244 B spilled
 )
 _BACKWARD_SUMS_6 = (
@@ -427,19 +429,19 @@ _BACKWARD_SUMS_7 = (
 _BACKWARD_SUMS_8 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=3, registers=192),  # 131168 B shared
     Config(
-        TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3, registers=255, spills=True
+        TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3, registers=255, spills=1
     ),  # 131136 B shared, 136 B spilled
     Config(
-        TILE=2048, PROGRAMS=2, num_warps=4, num_stages=1, registers=255, spills=True
+        TILE=2048, PROGRAMS=2, num_warps=4, num_stages=1, registers=255, spills=1
     ),  # 4096 B shared, 512 B spilled
     Config(
-        TILE=4096, PROGRAMS=1, num_warps=8, num_stages=1, registers=255, spills=True
+        TILE=4096, PROGRAMS=1, num_warps=8, num_stages=1, registers=255, spills=1
     ),  # 4096 B shared, 88 B spilled
     Config(
-        TILE=4096, PROGRAMS=1, num_warps=16, num_stages=1, registers=128, spills=True
+        TILE=4096, PROGRAMS=1, num_warps=16, num_stages=1, registers=128, spills=2
     ),  # 8192 B shared, 208 B spilled
     Config(
-        TILE=4096, PROGRAMS=1, num_warps=32, num_stages=1, registers=64, spills=True
+        TILE=4096, PROGRAMS=1, num_warps=32, num_stages=1, registers=64, spills=2
     ),  # 16384 B shared, 144 B spilled
 )
 _BACKWARD_SUMS_9 = (

@@ -2,7 +2,7 @@
 
 y normalises the unrounded sum; h is that sum as it is stored, rounded.
 
-Built by tilegen 0.1.0 from specs/add_rmsnorm.py (spec 76e34d14, templates df28fe9c).
+Built by tilegen 0.1.0 from specs/add_rmsnorm.py (spec 76e34d14, templates d13e90b1).
 Rebuild with `tilegen build`; edits are overwritten.
 
 Traffic: 4*M*N*e + N*e bytes (e: bytes of an element)
@@ -162,15 +162,15 @@ _LOOP_5 = (
     Config(TILE=8192, num_warps=16, registers=51),  # 64 B shared, 52 registers in split rows
     Config(TILE=16384, num_warps=8, registers=174),  # 32 B shared
     Config(TILE=16384, num_warps=16, registers=100),  # 64 B shared
-    Config(TILE=32768, num_warps=32, registers=64, spills=True),  # 128 B shared, 116 B spilled
+    Config(TILE=32768, num_warps=32, registers=64, spills=2),  # 128 B shared, 116 B spilled
 )
 _LOOP_6 = (
     Config(TILE=2048, num_warps=4, registers=96),  # 32 B shared
     Config(TILE=2048, num_warps=8, registers=60),  # 64 B shared
     Config(TILE=2048, num_warps=16, registers=56),  # 128 B shared
     Config(TILE=8192, num_warps=16, registers=100),  # 128 B shared
-    Config(TILE=8192, num_warps=4, registers=255, spills=True),  # 32 B shared, 132 B spilled
-    Config(TILE=16384, num_warps=32, registers=64, spills=True),  # 256 B shared, 112 B spilled
+    Config(TILE=8192, num_warps=4, registers=255, spills=2),  # 32 B shared, 132 B spilled
+    Config(TILE=16384, num_warps=32, registers=64, spills=2),  # 256 B shared, 112 B spilled
 )
 _LOOP_7 = (
     Config(TILE=2048, num_warps=4),  # at most 512 B shared, unproven
@@ -263,8 +263,8 @@ _BACKWARD_BLOCK_7 = (
     Config(TILE=1024, num_warps=1, registers=255),  # 0 B shared
     Config(TILE=4096, num_warps=8, registers=181),  # 512 B shared
     Config(TILE=4096, num_warps=16, registers=107),  # 512 B shared
-    Config(TILE=4096, num_warps=4, registers=255, spills=True),  # 1024 B shared, 320 B spilled
-    Config(TILE=8192, num_warps=16, registers=128, spills=True),  # 1024 B shared, 224 B spilled
+    Config(TILE=4096, num_warps=4, registers=255, spills=2),  # 1024 B shared, 320 B spilled
+    Config(TILE=8192, num_warps=16, registers=128, spills=2),  # 1024 B shared, 224 B spilled
 )
 _BACKWARD_BLOCK_8 = (
     Config(TILE=4096, num_warps=1),  # at most 8192 B shared, unproven
@@ -325,9 +325,9 @@ _BACKWARD_LOOP_5 = (
     Config(TILE=16384, num_warps=8, registers=86),  # 32 B shared, 127 registers in split rows
     Config(TILE=32768, num_warps=32, registers=54),  # 128 B shared
     Config(
-        TILE=8192, num_warps=8, registers=48, spills=True
+        TILE=8192, num_warps=8, registers=48, spills=2
     ),  # 32 B shared, 64 registers in split rows, 4 B spilled
-    Config(TILE=16384, num_warps=16, registers=64, spills=True),  # 64 B shared, 8 B spilled
+    Config(TILE=16384, num_warps=16, registers=64, spills=2),  # 64 B shared, 8 B spilled
 )
 _BACKWARD_LOOP_6 = (
     Config(TILE=2048, num_warps=4, registers=40),  # 16 B shared, 44 registers in split rows
@@ -420,13 +420,13 @@ _BACKWARD_SUMS_5 = (
     Config(TILE=16384, PROGRAMS=1, num_warps=8, num_stages=3, registers=255),  # 131104 B shared
     Config(TILE=16384, PROGRAMS=1, num_warps=16, num_stages=3, registers=128),  # 131136 B shared
     Config(
-        TILE=8192, PROGRAMS=1, num_warps=4, num_stages=3, registers=255, spills=True
+        TILE=8192, PROGRAMS=1, num_warps=4, num_stages=3, registers=255, spills=1
     ),  # 65552 B shared, 132 B spilled
     Config(
-        TILE=8192, PROGRAMS=2, num_warps=4, num_stages=3, registers=255, spills=True
+        TILE=8192, PROGRAMS=2, num_warps=4, num_stages=3, registers=255, spills=1
     ),  # 65552 B shared, 132 B spilled
     Config(
-        TILE=16384, PROGRAMS=1, num_warps=32, num_stages=3, registers=64, spills=True
+        TILE=16384, PROGRAMS=1, num_warps=32, num_stages=3, registers=64, spills=1
     ),  # 131200 B shared, 40 B spilled
 )
 _BACKWARD_SUMS_6 = (
@@ -434,13 +434,13 @@ _BACKWARD_SUMS_6 = (
     Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=3, registers=88),  # 131136 B shared
     Config(TILE=8192, PROGRAMS=1, num_warps=32, num_stages=3, registers=61),  # 131200 B shared
     Config(
-        TILE=8192, PROGRAMS=1, num_warps=4, num_stages=3, registers=255, spills=True
+        TILE=8192, PROGRAMS=1, num_warps=4, num_stages=3, registers=255, spills=1
     ),  # 131088 B shared, 280 B spilled
     Config(
-        TILE=16384, PROGRAMS=1, num_warps=8, num_stages=1, registers=255, spills=True
+        TILE=16384, PROGRAMS=1, num_warps=8, num_stages=1, registers=255, spills=1
     ),  # 8192 B shared, 4 B spilled
     Config(
-        TILE=16384, PROGRAMS=1, num_warps=32, num_stages=1, registers=64, spills=True
+        TILE=16384, PROGRAMS=1, num_warps=32, num_stages=1, registers=64, spills=1
     ),  # 32768 B shared, 56 B spilled
 )
 _BACKWARD_SUMS_7 = (
@@ -629,10 +629,10 @@ _BACKWARD_COLUMNS_6 = (
     Config(TILE=4096, PROGRAMS=1, num_warps=4, num_stages=3, registers=126),  # 132096 B shared
     Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=3, registers=64),  # 132096 B shared
     Config(
-        TILE=2048, PROGRAMS=2, num_warps=4, num_stages=3, registers=72, spills=True
+        TILE=2048, PROGRAMS=2, num_warps=4, num_stages=3, registers=72, spills=2
     ),  # 66048 B shared, 96 registers in split rows, 4 B spilled
     Config(
-        TILE=4096, PROGRAMS=1, num_warps=8, num_stages=3, registers=78, spills=True
+        TILE=4096, PROGRAMS=1, num_warps=8, num_stages=3, registers=78, spills=2
     ),  # 132096 B shared, 4 B spilled
 )
 _BACKWARD_COLUMNS_7 = (

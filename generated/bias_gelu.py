@@ -1,6 +1,6 @@
 """Add a linear layer's bias, then GELU (Hendrycks and Gimpel, arXiv:1606.08415).
 
-Built by tilegen 0.1.0 from specs/bias_gelu.py (spec bec6fd0e, templates df28fe9c).
+Built by tilegen 0.1.0 from specs/bias_gelu.py (spec bec6fd0e, templates d13e90b1).
 Rebuild with `tilegen build`; edits are overwritten.
 
 Traffic: 2*M*N*e + N*e bytes (e: bytes of an element)
@@ -137,13 +137,13 @@ _BACKWARD_COLUMNS_7 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=16, num_stages=3, registers=92),  # 67584 B shared
     Config(TILE=2048, PROGRAMS=2, num_warps=8, num_stages=3, registers=181),  # 67584 B shared
     Config(
-        TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3, registers=255, spills=True
+        TILE=2048, PROGRAMS=1, num_warps=4, num_stages=3, registers=255, spills=2
     ),  # 67584 B shared, 572 B spilled
     Config(
-        TILE=4096, PROGRAMS=1, num_warps=8, num_stages=3, registers=255, spills=True
+        TILE=4096, PROGRAMS=1, num_warps=8, num_stages=3, registers=255, spills=2
     ),  # 133120 B shared, 724 B spilled
     Config(
-        TILE=4096, PROGRAMS=1, num_warps=16, num_stages=3, registers=128, spills=True
+        TILE=4096, PROGRAMS=1, num_warps=16, num_stages=3, registers=128, spills=2
     ),  # 133120 B shared, 208 B spilled
 )
 _BACKWARD_COLUMNS_8 = (

@@ -2,7 +2,7 @@
 
 A row with the label ignore_index costs 0; softcap is Gemma 2's (arXiv:2408.00118).
 
-Built by tilegen 0.1.0 from specs/cross_entropy.py (spec 42770796, templates df28fe9c).
+Built by tilegen 0.1.0 from specs/cross_entropy.py (spec 42770796, templates d13e90b1).
 Rebuild with `tilegen build`; edits are overwritten.
 
 Traffic: M*V*e + M*i + 8*M bytes (e: bytes of an element, i: bytes of an index)
@@ -81,7 +81,7 @@ _BLOCK_4 = (
     Config(TILE=1024, num_warps=1, registers=79),  # 0 B shared
     Config(TILE=1024, num_warps=2, registers=56),  # 32 B shared
     Config(TILE=4096, num_warps=16, registers=32),  # 128 B shared
-    Config(TILE=32768, num_warps=16, registers=128, spills=True),  # 1024 B shared, 52 B spilled
+    Config(TILE=32768, num_warps=16, registers=128, spills=2),  # 1024 B shared, 52 B spilled
 )
 _BLOCK_5 = (
     Config(TILE=512, num_warps=1, registers=64),  # 0 B shared
@@ -89,7 +89,7 @@ _BLOCK_5 = (
     Config(TILE=1024, num_warps=1, registers=79),  # 32 B shared
     Config(TILE=1024, num_warps=2, registers=48),  # 32 B shared
     Config(TILE=4096, num_warps=16, registers=32),  # 128 B shared
-    Config(TILE=32768, num_warps=16, registers=128, spills=True),  # 1024 B shared, 52 B spilled
+    Config(TILE=32768, num_warps=16, registers=128, spills=2),  # 1024 B shared, 52 B spilled
 )
 _BLOCK_6 = (
     Config(TILE=512, num_warps=1, registers=63),  # 16 B shared
@@ -97,15 +97,15 @@ _BLOCK_6 = (
     Config(TILE=4096, num_warps=16, registers=32),  # 128 B shared
     Config(TILE=8192, num_warps=8, registers=80),  # 256 B shared
     Config(TILE=16384, num_warps=8, registers=216),  # 512 B shared
-    Config(TILE=32768, num_warps=32, registers=64, spills=True),  # 1024 B shared, 80 B spilled
+    Config(TILE=32768, num_warps=32, registers=64, spills=2),  # 1024 B shared, 80 B spilled
 )
 _BLOCK_7 = (
     Config(TILE=1024, num_warps=1, registers=252),  # 64 B shared
     Config(TILE=4096, num_warps=8, registers=222),  # 512 B shared
     Config(TILE=4096, num_warps=16, registers=108),  # 512 B shared
-    Config(TILE=4096, num_warps=2, registers=255, spills=True),  # 512 B shared, 2820 B spilled
-    Config(TILE=8192, num_warps=4, registers=255, spills=True),  # 1024 B shared, 3088 B spilled
-    Config(TILE=16384, num_warps=32, registers=64, spills=True),  # 2048 B shared, 928 B spilled
+    Config(TILE=4096, num_warps=2, registers=255, spills=2),  # 512 B shared, 2820 B spilled
+    Config(TILE=8192, num_warps=4, registers=255, spills=2),  # 1024 B shared, 3088 B spilled
+    Config(TILE=16384, num_warps=32, registers=64, spills=2),  # 2048 B shared, 928 B spilled
 )
 _BLOCK_8 = (
     Config(TILE=512, num_warps=1),  # at most 4 B shared, unproven
@@ -182,8 +182,8 @@ _LOOP_6 = (
     Config(TILE=2048, num_warps=8, registers=158),  # 64 B shared
     Config(TILE=2048, num_warps=16, registers=90),  # 128 B shared
     Config(TILE=2048, num_warps=32, registers=56),  # 256 B shared
-    Config(TILE=4096, num_warps=4, registers=255, spills=True),  # 32 B shared, 1872 B spilled
-    Config(TILE=8192, num_warps=8, registers=255, spills=True),  # 64 B shared, 1872 B spilled
+    Config(TILE=4096, num_warps=4, registers=255, spills=2),  # 32 B shared, 1872 B spilled
+    Config(TILE=8192, num_warps=8, registers=255, spills=2),  # 64 B shared, 1872 B spilled
 )
 _LOOP_7 = (
     Config(TILE=2048, num_warps=4),  # at most 8192 B shared, unproven
@@ -225,9 +225,9 @@ _BACKWARD_TILED_3 = (
     Config(TILE=1024, num_warps=2),  # 8192 B shared, 220 registers
     Config(TILE=1024, num_warps=4),  # 8192 B shared, 120 registers
     Config(TILE=1024, num_warps=8),  # 8192 B shared, 76 registers
-    Config(TILE=1024, num_warps=1, spills=True),  # 8192 B shared, 255 registers, 168 B spilled
-    Config(TILE=2048, num_warps=2, spills=True),  # 16384 B shared, 255 registers, 620 B spilled
-    Config(TILE=2048, num_warps=4, spills=True),  # 16384 B shared, 222 registers, 16 B spilled
+    Config(TILE=1024, num_warps=1, spills=2),  # 8192 B shared, 255 registers, 168 B spilled
+    Config(TILE=2048, num_warps=2, spills=2),  # 16384 B shared, 255 registers, 620 B spilled
+    Config(TILE=2048, num_warps=4, spills=2),  # 16384 B shared, 222 registers, 16 B spilled
 )
 _BACKWARD_TILED_4 = (
     Config(TILE=1024, num_warps=1),  # at most 4096 B shared, unproven

@@ -2,7 +2,7 @@
 
 The mask is a function of the seed and the position alone, so that a backward can draw it again.
 
-Built by tilegen 0.1.0 from specs/dropout_residual_add.py (spec 0b10f04d, templates df28fe9c).
+Built by tilegen 0.1.0 from specs/dropout_residual_add.py (spec 0b10f04d, templates d13e90b1).
 Rebuild with `tilegen build`; edits are overwritten.
 
 Traffic: 3*N*e + i bytes (e: bytes of an element, i: bytes of an index)

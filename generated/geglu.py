@@ -2,7 +2,7 @@
 
 gate and up may be the halves of one tensor: strides are free.
 
-Built by tilegen 0.1.0 from specs/geglu.py (spec 398b2670, templates df28fe9c).
+Built by tilegen 0.1.0 from specs/geglu.py (spec 398b2670, templates d13e90b1).
 Rebuild with `tilegen build`; edits are overwritten.
 
 Traffic: 3*N*e bytes (e: bytes of an element)

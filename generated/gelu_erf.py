@@ -1,6 +1,6 @@
 """GELU by the error function (Hendrycks and Gimpel, arXiv:1606.08415).
 
-Built by tilegen 0.1.0 from specs/gelu_erf.py (spec aa1c54ce, templates df28fe9c).
+Built by tilegen 0.1.0 from specs/gelu_erf.py (spec aa1c54ce, templates d13e90b1).
 Rebuild with `tilegen build`; edits are overwritten.
 
 Traffic: 2*N*e bytes (e: bytes of an element)

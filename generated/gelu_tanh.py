@@ -1,6 +1,6 @@
 """GELU in its tanh approximation (Hendrycks and Gimpel, arXiv:1606.08415).
 
-Built by tilegen 0.1.0 from specs/gelu_tanh.py (spec 6a5c9bc5, templates df28fe9c).
+Built by tilegen 0.1.0 from specs/gelu_tanh.py (spec 6a5c9bc5, templates d13e90b1).
 Rebuild with `tilegen build`; edits are overwritten.
 
 Traffic: 2*N*e bytes (e: bytes of an element)

@@ -1,6 +1,6 @@
 """Normalise groups of channels over all positions (Wu and He, arXiv:1803.08494).
 
-Built by tilegen 0.1.0 from specs/groupnorm.py (spec e0f2072b, templates df28fe9c).
+Built by tilegen 0.1.0 from specs/groupnorm.py (spec e0f2072b, templates d13e90b1).
 Rebuild with `tilegen build`; edits are overwritten.
 
 Traffic: 2*B*C*G*HW*e + 2*C*G*e bytes (e: bytes of an element)
@@ -99,8 +99,8 @@ _BLOCK_7 = (
     Config(TILE=512, num_warps=2, registers=94),  # 128 B shared
     Config(TILE=1024, num_warps=1, registers=206),  # 64 B shared
     Config(TILE=4096, num_warps=8, registers=188),  # 1024 B shared
-    Config(TILE=4096, num_warps=4, registers=255, spills=True),  # 1024 B shared, 232 B spilled
-    Config(TILE=8192, num_warps=8, registers=255, spills=True),  # 2048 B shared, 256 B spilled
+    Config(TILE=4096, num_warps=4, registers=255, spills=2),  # 1024 B shared, 232 B spilled
+    Config(TILE=8192, num_warps=8, registers=255, spills=2),  # 2048 B shared, 256 B spilled
 )
 _BLOCK_8 = (
     Config(TILE=4096, num_warps=1),  # at most 32 B shared, unproven
@@ -254,9 +254,9 @@ _BACKWARD_BLOCK_6 = (
     Config(TILE=512, num_warps=1, registers=110),  # 32 B shared
     Config(TILE=1024, num_warps=1, registers=240),  # 64 B shared
     Config(TILE=4096, num_warps=8, registers=174),  # 512 B shared
-    Config(TILE=512, num_warps=2, registers=92, spills=True),  # 64 B shared, 8 B spilled
-    Config(TILE=4096, num_warps=4, registers=255, spills=True),  # 512 B shared, 316 B spilled
-    Config(TILE=8192, num_warps=16, registers=128, spills=True),  # 1024 B shared, 196 B spilled
+    Config(TILE=512, num_warps=2, registers=92, spills=2),  # 64 B shared, 8 B spilled
+    Config(TILE=4096, num_warps=4, registers=255, spills=2),  # 512 B shared, 316 B spilled
+    Config(TILE=8192, num_warps=16, registers=128, spills=2),  # 1024 B shared, 196 B spilled
 )
 _BACKWARD_BLOCK_7 = (
     Config(TILE=4096, num_warps=4),  # at most 64 B shared, unproven

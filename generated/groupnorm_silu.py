@@ -1,6 +1,6 @@
 """Group norm (Wu and He, arXiv:1803.08494), then SiLU, as in a diffusion U-Net's blocks.
 
-Built by tilegen 0.1.0 from specs/groupnorm_silu.py (spec bf8a903e, templates df28fe9c).
+Built by tilegen 0.1.0 from specs/groupnorm_silu.py (spec bf8a903e, templates d13e90b1).
 Rebuild with `tilegen build`; edits are overwritten.
 
 Traffic: 2*B*C*G*HW*e + 2*C*G*e bytes (e: bytes of an element)
@@ -100,8 +100,8 @@ _BLOCK_7 = (
     Config(TILE=512, num_warps=2, registers=96),  # 128 B shared
     Config(TILE=1024, num_warps=1, registers=240),  # 64 B shared
     Config(TILE=4096, num_warps=8, registers=170),  # 1024 B shared
-    Config(TILE=4096, num_warps=4, registers=255, spills=True),  # 1024 B shared, 96 B spilled
-    Config(TILE=8192, num_warps=16, registers=128, spills=True),  # 2048 B shared, 160 B spilled
+    Config(TILE=4096, num_warps=4, registers=255, spills=2),  # 1024 B shared, 96 B spilled
+    Config(TILE=8192, num_warps=16, registers=128, spills=2),  # 2048 B shared, 160 B spilled
 )
 _BLOCK_8 = (
     Config(TILE=4096, num_warps=1),  # at most 32 B shared, unproven
@@ -155,7 +155,7 @@ _LOOP_4 = (
     Config(TILE=8192, num_warps=4, registers=70),  # 48 B shared
     Config(TILE=8192, num_warps=16, registers=40),  # 192 B shared
     Config(TILE=16384, num_warps=8, registers=79),  # 96 B shared
-    Config(TILE=32768, num_warps=32, registers=37, spills=True),  # 384 B shared, 8 B spilled
+    Config(TILE=32768, num_warps=32, registers=37, spills=2),  # 384 B shared, 8 B spilled
 )
 _LOOP_5 = (
     Config(TILE=2048, num_warps=4, registers=44),  # 48 B shared
@@ -170,8 +170,8 @@ _LOOP_6 = (
     Config(TILE=2048, num_warps=8, registers=80),  # 192 B shared
     Config(TILE=2048, num_warps=16, registers=52),  # 384 B shared, 54 registers in split rows
     Config(TILE=8192, num_warps=8, registers=241),  # 192 B shared
-    Config(TILE=8192, num_warps=4, registers=255, spills=True),  # 96 B shared, 256 B spilled
-    Config(TILE=16384, num_warps=32, registers=64, spills=True),  # 768 B shared, 324 B spilled
+    Config(TILE=8192, num_warps=4, registers=255, spills=2),  # 96 B shared, 256 B spilled
+    Config(TILE=16384, num_warps=32, registers=64, spills=2),  # 768 B shared, 324 B spilled
 )
 _LOOP_7 = (
     Config(TILE=8192, num_warps=4),  # at most 32768 B shared, unproven
@@ -324,8 +324,8 @@ _BACKWARD_LOOP_6 = (
     Config(TILE=2048, num_warps=8, registers=128),  # 64 B shared
     Config(TILE=4096, num_warps=8, registers=240),  # 64 B shared
     Config(TILE=4096, num_warps=16, registers=128),  # 128 B shared
-    Config(TILE=4096, num_warps=4, registers=255, spills=True),  # 32 B shared, 836 B spilled
-    Config(TILE=8192, num_warps=16, registers=128, spills=True),  # 128 B shared, 508 B spilled
+    Config(TILE=4096, num_warps=4, registers=255, spills=2),  # 32 B shared, 836 B spilled
+    Config(TILE=8192, num_warps=16, registers=128, spills=2),  # 128 B shared, 508 B spilled
 )
 _BACKWARD_LOOP_7 = (
     Config(TILE=2048, num_warps=4),  # at most 2048 B shared, unproven

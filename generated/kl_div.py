@@ -1,6 +1,6 @@
 """Kullback-Leibler divergence KL(p || q) of each row; q is given by its logarithms.
 
-Built by tilegen 0.1.0 from specs/kl_div.py (spec f3089e94, templates df28fe9c).
+Built by tilegen 0.1.0 from specs/kl_div.py (spec f3089e94, templates d13e90b1).
 Rebuild with `tilegen build`; edits are overwritten.
 
 Traffic: 2*M*N*e + 4*M bytes (e: bytes of an element)
@@ -146,7 +146,7 @@ _LOOP_4 = (
     Config(TILE=4096, num_warps=4, registers=71),  # 16 B shared
     Config(TILE=4096, num_warps=8, registers=32),  # 32 B shared, 36 registers in split rows
     Config(TILE=8192, num_warps=16, registers=32),  # 64 B shared, 40 registers in split rows
-    Config(TILE=32768, num_warps=32, registers=64, spills=True),  # 128 B shared, 12 B spilled
+    Config(TILE=32768, num_warps=32, registers=64, spills=2),  # 128 B shared, 12 B spilled
 )
 _LOOP_5 = (
     Config(TILE=2048, num_warps=4, registers=56),  # 16 B shared
@@ -154,7 +154,7 @@ _LOOP_5 = (
     Config(TILE=4096, num_warps=4, registers=66),  # 16 B shared
     Config(TILE=4096, num_warps=8, registers=36),  # 32 B shared, 40 registers in split rows
     Config(TILE=8192, num_warps=16, registers=32),  # 64 B shared, 42 registers in split rows
-    Config(TILE=32768, num_warps=32, registers=64, spills=True),  # 128 B shared, 4 B spilled
+    Config(TILE=32768, num_warps=32, registers=64, spills=2),  # 128 B shared, 4 B spilled
 )
 _LOOP_6 = (
     Config(TILE=2048, num_warps=4, registers=128),  # 32 B shared
@@ -162,7 +162,7 @@ _LOOP_6 = (
     Config(TILE=2048, num_warps=16, registers=48),  # 128 B shared
     Config(TILE=2048, num_warps=32, registers=32),  # 256 B shared
     Config(TILE=8192, num_warps=16, registers=128),  # 128 B shared
-    Config(TILE=16384, num_warps=32, registers=64, spills=True),  # 256 B shared, 432 B spilled
+    Config(TILE=16384, num_warps=32, registers=64, spills=2),  # 256 B shared, 432 B spilled
 )
 _LOOP_7 = (
     Config(TILE=2048, num_warps=4),  # at most 8192 B shared, unproven

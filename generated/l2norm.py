@@ -1,6 +1,6 @@
 """Divide each row by its Euclidean norm, or by eps where that is larger.
 
-Built by tilegen 0.1.0 from specs/l2norm.py (spec 4e0889c5, templates df28fe9c).
+Built by tilegen 0.1.0 from specs/l2norm.py (spec 4e0889c5, templates d13e90b1).
 Rebuild with `tilegen build`; edits are overwritten.
 
 Traffic: 2*M*N*e bytes (e: bytes of an element)
@@ -84,9 +84,9 @@ _BLOCK_6 = (
     Config(TILE=512, num_warps=1, registers=66),  # 32 B shared
     Config(TILE=1024, num_warps=1, registers=116),  # 64 B shared
     Config(TILE=4096, num_warps=8, registers=84),  # 512 B shared
-    Config(TILE=4096, num_warps=2, registers=254, spills=True),  # 512 B shared, 48 B spilled
-    Config(TILE=8192, num_warps=4, registers=255, spills=True),  # 1024 B shared, 224 B spilled
-    Config(TILE=16384, num_warps=16, registers=128, spills=True),  # 2048 B shared, 168 B spilled
+    Config(TILE=4096, num_warps=2, registers=254, spills=2),  # 512 B shared, 48 B spilled
+    Config(TILE=8192, num_warps=4, registers=255, spills=2),  # 1024 B shared, 224 B spilled
+    Config(TILE=16384, num_warps=16, registers=128, spills=2),  # 2048 B shared, 168 B spilled
 )
 _BLOCK_7 = (
     Config(TILE=4096, num_warps=1),  # at most 256 B shared, unproven
@@ -223,7 +223,7 @@ _BACKWARD_BLOCK_4 = (
     Config(TILE=8192, num_warps=4, registers=144),  # 16 B shared
     Config(TILE=8192, num_warps=8, registers=80),  # 32 B shared
     Config(TILE=16384, num_warps=8, registers=147),  # 32 B shared
-    Config(TILE=32768, num_warps=32, registers=64, spills=True),  # 128 B shared, 52 B spilled
+    Config(TILE=32768, num_warps=32, registers=64, spills=2),  # 128 B shared, 52 B spilled
 )
 _BACKWARD_BLOCK_5 = (
     Config(TILE=4096, num_warps=2, registers=141),  # 8 B shared
@@ -231,7 +231,7 @@ _BACKWARD_BLOCK_5 = (
     Config(TILE=8192, num_warps=4, registers=141),  # 16 B shared
     Config(TILE=8192, num_warps=8, registers=78),  # 32 B shared
     Config(TILE=16384, num_warps=8, registers=144),  # 32 B shared
-    Config(TILE=32768, num_warps=32, registers=64, spills=True),  # 128 B shared, 44 B spilled
+    Config(TILE=32768, num_warps=32, registers=64, spills=2),  # 128 B shared, 44 B spilled
 )
 _BACKWARD_BLOCK_6 = (
     Config(TILE=512, num_warps=1, registers=61),  # 0 B shared
@@ -245,9 +245,9 @@ _BACKWARD_BLOCK_7 = (
     Config(TILE=512, num_warps=1, registers=96),  # 0 B shared
     Config(TILE=1024, num_warps=1, registers=200),  # 0 B shared
     Config(TILE=4096, num_warps=8, registers=159),  # 512 B shared
-    Config(TILE=512, num_warps=2, registers=64, spills=True),  # 64 B shared, 4 B spilled
-    Config(TILE=4096, num_warps=4, registers=255, spills=True),  # 512 B shared, 4 B spilled
-    Config(TILE=8192, num_warps=16, registers=128, spills=True),  # 1024 B shared, 16 B spilled
+    Config(TILE=512, num_warps=2, registers=64, spills=2),  # 64 B shared, 4 B spilled
+    Config(TILE=4096, num_warps=4, registers=255, spills=2),  # 512 B shared, 4 B spilled
+    Config(TILE=8192, num_warps=16, registers=128, spills=2),  # 1024 B shared, 16 B spilled
 )
 _BACKWARD_BLOCK_8 = (
     Config(TILE=4096, num_warps=4),  # at most 64 B shared, unproven

@@ -1,6 +1,6 @@
 """Normalise each row to mean 0 and variance 1 (Ba et al., arXiv:1607.06450).
 
-Built by tilegen 0.1.0 from specs/layernorm.py (spec 93853039, templates df28fe9c).
+Built by tilegen 0.1.0 from specs/layernorm.py (spec 93853039, templates d13e90b1).
 Rebuild with `tilegen build`; edits are overwritten.
 
 Traffic: 2*M*N*e + N*e bytes (e: bytes of an element)
@@ -251,8 +251,8 @@ _BACKWARD_BLOCK_6 = (
     Config(TILE=512, num_warps=2, registers=90),  # 64 B shared
     Config(TILE=1024, num_warps=1, registers=202),  # 0 B shared
     Config(TILE=4096, num_warps=8, registers=162),  # 512 B shared
-    Config(TILE=4096, num_warps=4, registers=255, spills=True),  # 1024 B shared, 160 B spilled
-    Config(TILE=8192, num_warps=16, registers=128, spills=True),  # 1024 B shared, 120 B spilled
+    Config(TILE=4096, num_warps=4, registers=255, spills=2),  # 1024 B shared, 160 B spilled
+    Config(TILE=8192, num_warps=16, registers=128, spills=2),  # 1024 B shared, 120 B spilled
 )
 _BACKWARD_BLOCK_7 = (
     Config(TILE=4096, num_warps=4),  # at most 8192 B shared, unproven
@@ -328,7 +328,7 @@ _BACKWARD_LOOP_7 = (
     Config(TILE=4096, num_warps=16, registers=56),  # 128 B shared
     Config(TILE=8192, num_warps=16, registers=70),  # 128 B shared, 76 registers in split rows
     Config(TILE=8192, num_warps=32, registers=46),  # 256 B shared
-    Config(TILE=2048, num_warps=16, registers=40, spills=True),  # 128 B shared, 16 B spilled
+    Config(TILE=2048, num_warps=16, registers=40, spills=2),  # 128 B shared, 16 B spilled
 )
 _BACKWARD_LOOP_8 = (
     Config(TILE=8192, num_warps=4),  # at most 8192 B shared, unproven
@@ -365,7 +365,9 @@ _BACKWARD_SUMS_1 = (
     Config(TILE=8192, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 99360 B shared, unproven
     Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=3),  # at most 99392 B shared, unproven
     Config(TILE=8192, PROGRAMS=1, num_warps=32, num_stages=3),  # at most 99456 B shared, unproven
-    Config(TILE=16384, PROGRAMS=1, num_warps=8, num_stages=3),  # at most 197664 B shared, unproven
+    Config(
+        TILE=16384, PROGRAMS=1, num_warps=8, num_stages=3, spills=1
+    ),  # at most 197664 B shared, unproven
 )
 _BACKWARD_SUMS_2 = (
     Config(TILE=4096, PROGRAMS=2, num_warps=4, num_stages=3),  # at most 99344 B shared, unproven
@@ -397,11 +399,11 @@ _BACKWARD_SUMS_5 = (
     Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=3, registers=122),  # 49216 B shared
     Config(TILE=8192, PROGRAMS=1, num_warps=32, num_stages=3, registers=64),  # 49280 B shared
     Config(
-        TILE=16384, PROGRAMS=1, num_warps=8, num_stages=3, registers=255
-    ),  # 98336 B shared, 80 B spilled
-    Config(
-        TILE=4096, PROGRAMS=2, num_warps=4, num_stages=3, registers=255, spills=True
+        TILE=4096, PROGRAMS=2, num_warps=4, num_stages=3, registers=255, spills=1
     ),  # 24592 B shared, 28 B spilled
+    Config(
+        TILE=16384, PROGRAMS=1, num_warps=8, num_stages=3, registers=255, spills=1
+    ),  # 98336 B shared, 80 B spilled
 )
 _BACKWARD_SUMS_6 = (
     Config(TILE=4096, PROGRAMS=2, num_warps=4, num_stages=3, registers=254),  # 49168 B shared
@@ -410,7 +412,7 @@ _BACKWARD_SUMS_6 = (
     Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=3, registers=104),  # 98368 B shared
     Config(TILE=8192, PROGRAMS=1, num_warps=32, num_stages=3, registers=60),  # 98432 B shared
     Config(
-        TILE=16384, PROGRAMS=1, num_warps=8, num_stages=3, registers=255
+        TILE=16384, PROGRAMS=1, num_warps=8, num_stages=3, registers=255, spills=1
     ),  # 196640 B shared, 116 B spilled
 )
 _BACKWARD_SUMS_7 = (
@@ -430,13 +432,13 @@ _BACKWARD_SUMS_8 = (
     ),  # 98400 B shared, 166 registers in split rows
     Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=3, registers=255),  # 98368 B shared
     Config(
-        TILE=4096, PROGRAMS=1, num_warps=8, num_stages=3, registers=255, spills=True
+        TILE=4096, PROGRAMS=1, num_warps=8, num_stages=3, registers=255, spills=1
     ),  # 196704 B shared, 8 B spilled
     Config(
-        TILE=4096, PROGRAMS=1, num_warps=16, num_stages=3, registers=128, spills=True
+        TILE=4096, PROGRAMS=1, num_warps=16, num_stages=3, registers=128, spills=1
     ),  # 196768 B shared, 8 B spilled
     Config(
-        TILE=4096, PROGRAMS=1, num_warps=32, num_stages=3, registers=64, spills=True
+        TILE=4096, PROGRAMS=1, num_warps=32, num_stages=3, registers=64, spills=2
     ),  # 196896 B shared, 88 B spilled
 )
 _BACKWARD_SUMS_9 = (

@@ -1,6 +1,6 @@
 """Logarithm of the softmax of each row, without forming the softmax.
 
-Built by tilegen 0.1.0 from specs/log_softmax.py (spec 0a8f983a, templates df28fe9c).
+Built by tilegen 0.1.0 from specs/log_softmax.py (spec 0a8f983a, templates d13e90b1).
 Rebuild with `tilegen build`; edits are overwritten.
 
 Traffic: 2*M*N*e bytes (e: bytes of an element)
@@ -87,9 +87,9 @@ _BLOCK_6 = (
     Config(TILE=512, num_warps=1, registers=78),  # 32 B shared
     Config(TILE=1024, num_warps=1, registers=157),  # 64 B shared
     Config(TILE=4096, num_warps=8, registers=119),  # 512 B shared
-    Config(TILE=4096, num_warps=2, registers=255, spills=True),  # 512 B shared, 152 B spilled
-    Config(TILE=8192, num_warps=4, registers=255, spills=True),  # 1024 B shared, 172 B spilled
-    Config(TILE=16384, num_warps=16, registers=128, spills=True),  # 2048 B shared, 172 B spilled
+    Config(TILE=4096, num_warps=2, registers=255, spills=2),  # 512 B shared, 152 B spilled
+    Config(TILE=8192, num_warps=4, registers=255, spills=2),  # 1024 B shared, 172 B spilled
+    Config(TILE=16384, num_warps=16, registers=128, spills=2),  # 2048 B shared, 172 B spilled
 )
 #: Whole rows in registers, TILE elements to a program; by architecture class and element size in bytes.
 BLOCK_CONFIGS = by_class(
@@ -156,19 +156,19 @@ _LOOP_6 = (
 )
 _LOOP_7 = (
     Config(
-        TILE=2048, num_warps=4, registers=228, spills=True
+        TILE=2048, num_warps=4, registers=228, spills=2
     ),  # 32 B shared, 255 registers in split rows, 516 B spilled
     Config(
-        TILE=2048, num_warps=8, registers=114, spills=True
+        TILE=2048, num_warps=8, registers=114, spills=2
     ),  # 64 B shared, 255 registers in split rows, 516 B spilled
     Config(
-        TILE=2048, num_warps=16, registers=60, spills=True
+        TILE=2048, num_warps=16, registers=60, spills=2
     ),  # 128 B shared, 128 registers in split rows, 1672 B spilled
     Config(
-        TILE=2048, num_warps=32, registers=32, spills=True
+        TILE=2048, num_warps=32, registers=32, spills=2
     ),  # 256 B shared, 64 registers in split rows, 2936 B spilled
-    Config(TILE=4096, num_warps=4, registers=255, spills=True),  # 32 B shared, 1160 B spilled
-    Config(TILE=8192, num_warps=8, registers=255, spills=True),  # 64 B shared, 1160 B spilled
+    Config(TILE=4096, num_warps=4, registers=255, spills=2),  # 32 B shared, 1160 B spilled
+    Config(TILE=8192, num_warps=8, registers=255, spills=2),  # 64 B shared, 1160 B spilled
 )
 _LOOP_8 = (
     Config(TILE=8192, num_warps=4),  # at most 4096 B shared, unproven
@@ -324,15 +324,15 @@ _BACKWARD_LOOP_5 = (
     Config(TILE=8192, num_warps=4, registers=99),  # 16 B shared
     Config(TILE=16384, num_warps=8, registers=128),  # 32 B shared
     Config(TILE=32768, num_warps=32, registers=51),  # 128 B shared, 54 registers in split rows
-    Config(TILE=8192, num_warps=16, registers=52, spills=True),  # 64 B shared, 8 B spilled
+    Config(TILE=8192, num_warps=16, registers=52, spills=2),  # 64 B shared, 8 B spilled
 )
 _BACKWARD_LOOP_6 = (
     Config(TILE=2048, num_warps=4, registers=92),  # 32 B shared
     Config(TILE=2048, num_warps=8, registers=56),  # 64 B shared
     Config(TILE=2048, num_warps=16, registers=40),  # 128 B shared
     Config(TILE=8192, num_warps=16, registers=120),  # 128 B shared
-    Config(TILE=8192, num_warps=4, registers=255, spills=True),  # 32 B shared, 116 B spilled
-    Config(TILE=16384, num_warps=32, registers=64, spills=True),  # 256 B shared, 80 B spilled
+    Config(TILE=8192, num_warps=4, registers=255, spills=2),  # 32 B shared, 116 B spilled
+    Config(TILE=16384, num_warps=32, registers=64, spills=2),  # 256 B shared, 80 B spilled
 )
 _BACKWARD_LOOP_7 = (
     Config(TILE=2048, num_warps=4),  # at most 8192 B shared, unproven

@@ -1,6 +1,6 @@
 """Natural logarithm of the sum of the exponentials of each row.
 
-Built by tilegen 0.1.0 from specs/logsumexp.py (spec 81e0b294, templates df28fe9c).
+Built by tilegen 0.1.0 from specs/logsumexp.py (spec 81e0b294, templates d13e90b1).
 Rebuild with `tilegen build`; edits are overwritten.
 
 Traffic: M*N*e + 4*M bytes (e: bytes of an element)
@@ -161,13 +161,13 @@ _LOOP_6 = (
     Config(TILE=2048, num_warps=4, registers=164),  # 32 B shared, 246 registers in split rows
     Config(TILE=2048, num_warps=8, registers=90),  # 64 B shared, 246 registers in split rows
     Config(
-        TILE=2048, num_warps=16, registers=56, spills=True
+        TILE=2048, num_warps=16, registers=56, spills=2
     ),  # 128 B shared, 128 registers in split rows, 2176 B spilled
     Config(
-        TILE=2048, num_warps=32, registers=38, spills=True
+        TILE=2048, num_warps=32, registers=38, spills=2
     ),  # 256 B shared, 64 registers in split rows, 3872 B spilled
-    Config(TILE=4096, num_warps=4, registers=255, spills=True),  # 32 B shared, 460 B spilled
-    Config(TILE=8192, num_warps=32, registers=64, spills=True),  # 256 B shared, 252 B spilled
+    Config(TILE=4096, num_warps=4, registers=255, spills=2),  # 32 B shared, 460 B spilled
+    Config(TILE=8192, num_warps=32, registers=64, spills=2),  # 256 B shared, 252 B spilled
 )
 _LOOP_7 = (
     Config(TILE=2048, num_warps=4),  # at most 2048 B shared, unproven

@@ -1,6 +1,6 @@
 """Mean squared error over all elements, one scalar.
 
-Built by tilegen 0.1.0 from specs/mse_loss.py (spec d67fdad1, templates df28fe9c).
+Built by tilegen 0.1.0 from specs/mse_loss.py (spec d67fdad1, templates d13e90b1).
 Rebuild with `tilegen build`; edits are overwritten.
 
 Traffic: 2*M*N*e + 4 bytes (e: bytes of an element)
@@ -158,7 +158,7 @@ _LOOP_6 = (
     Config(TILE=2048, num_warps=16, registers=32),  # 128 B shared
     Config(TILE=2048, num_warps=32, registers=32),  # 256 B shared
     Config(TILE=16384, num_warps=32, registers=44),  # 256 B shared
-    Config(TILE=8192, num_warps=8, registers=64, spills=True),  # 64 B shared, 4 B spilled
+    Config(TILE=8192, num_warps=8, registers=64, spills=2),  # 64 B shared, 4 B spilled
 )
 _LOOP_7 = (
     Config(TILE=2048, num_warps=4),  # at most 8192 B shared, unproven

@@ -2,7 +2,7 @@
 
 As in Qwen3; the rotation is that of rope (Su et al., arXiv:2104.09864).
 
-Built by tilegen 0.1.0 from specs/qk_norm_rope.py (spec ffec5b43, templates df28fe9c).
+Built by tilegen 0.1.0 from specs/qk_norm_rope.py (spec ffec5b43, templates d13e90b1).
 Rebuild with `tilegen build`; edits are overwritten.
 
 Traffic: 4*B*D*H*S*e + B*S*i + 2*D*e*Min(P, B*S) + 2*D*e bytes (e: bytes of an element, i: bytes of an index)
@@ -162,16 +162,16 @@ _LOOP_6 = (
     Config(TILE=2048, num_warps=8, registers=48),  # 32 B shared
     Config(TILE=2048, num_warps=16, registers=32),  # 64 B shared, 34 registers in split rows
     Config(TILE=8192, num_warps=8, registers=170),  # 32 B shared, 174 registers in split rows
-    Config(TILE=8192, num_warps=4, registers=255, spills=True),  # 16 B shared, 44 B spilled
-    Config(TILE=16384, num_warps=16, registers=128, spills=True),  # 64 B shared, 96 B spilled
+    Config(TILE=8192, num_warps=4, registers=255, spills=2),  # 16 B shared, 44 B spilled
+    Config(TILE=16384, num_warps=16, registers=128, spills=2),  # 64 B shared, 96 B spilled
 )
 _LOOP_7 = (
     Config(TILE=2048, num_warps=4, registers=168),  # 32 B shared
     Config(TILE=2048, num_warps=8, registers=88),  # 64 B shared
     Config(TILE=2048, num_warps=16, registers=60),  # 128 B shared
     Config(TILE=4096, num_warps=8, registers=170),  # 64 B shared
-    Config(TILE=4096, num_warps=4, registers=255, spills=True),  # 32 B shared, 28 B spilled
-    Config(TILE=8192, num_warps=16, registers=128, spills=True),  # 128 B shared, 36 B spilled
+    Config(TILE=4096, num_warps=4, registers=255, spills=2),  # 32 B shared, 28 B spilled
+    Config(TILE=8192, num_warps=16, registers=128, spills=2),  # 128 B shared, 36 B spilled
 )
 _LOOP_8 = (
     Config(TILE=2048, num_warps=4),  # at most 512 B shared, unproven
@@ -319,7 +319,7 @@ _BACKWARD_LOOP_4 = (
     Config(TILE=4096, num_warps=4, registers=158),  # 16 B shared
     Config(TILE=8192, num_warps=8, registers=162),  # 32 B shared
     Config(TILE=8192, num_warps=16, registers=62),  # 64 B shared, 78 registers in split rows
-    Config(TILE=16384, num_warps=32, registers=64, spills=True),  # 128 B shared, 52 B spilled
+    Config(TILE=16384, num_warps=32, registers=64, spills=2),  # 128 B shared, 52 B spilled
 )
 _BACKWARD_LOOP_5 = (
     Config(TILE=2048, num_warps=4, registers=96),  # 16 B shared
@@ -327,7 +327,7 @@ _BACKWARD_LOOP_5 = (
     Config(TILE=4096, num_warps=4, registers=150),  # 16 B shared
     Config(TILE=8192, num_warps=8, registers=161),  # 32 B shared
     Config(TILE=8192, num_warps=16, registers=78),  # 64 B shared
-    Config(TILE=16384, num_warps=32, registers=64, spills=True),  # 128 B shared, 100 B spilled
+    Config(TILE=16384, num_warps=32, registers=64, spills=2),  # 128 B shared, 100 B spilled
 )
 _BACKWARD_LOOP_6 = (
     Config(TILE=2048, num_warps=4, registers=84),  # 16 B shared
@@ -420,13 +420,13 @@ _BACKWARD_SUMS_5 = (
     Config(TILE=8192, PROGRAMS=1, num_warps=8, num_stages=3, registers=255),  # 131120 B shared
     Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=3, registers=128),  # 131152 B shared
     Config(
-        TILE=4096, PROGRAMS=1, num_warps=4, num_stages=3, registers=255, spills=True
+        TILE=4096, PROGRAMS=1, num_warps=4, num_stages=3, registers=255, spills=1
     ),  # 65680 B shared, 104 B spilled
     Config(
-        TILE=4096, PROGRAMS=2, num_warps=4, num_stages=3, registers=255, spills=True
+        TILE=4096, PROGRAMS=2, num_warps=4, num_stages=3, registers=255, spills=1
     ),  # 65680 B shared, 104 B spilled
     Config(
-        TILE=8192, PROGRAMS=1, num_warps=32, num_stages=3, registers=64, spills=True
+        TILE=8192, PROGRAMS=1, num_warps=32, num_stages=3, registers=64, spills=1
     ),  # 131216 B shared, 44 B spilled
 )
 _BACKWARD_SUMS_6 = (
@@ -435,10 +435,10 @@ _BACKWARD_SUMS_6 = (
     Config(TILE=8192, PROGRAMS=1, num_warps=8, num_stages=1, registers=255),  # 8192 B shared
     Config(TILE=8192, PROGRAMS=1, num_warps=16, num_stages=1, registers=128),  # 16384 B shared
     Config(
-        TILE=4096, PROGRAMS=1, num_warps=4, num_stages=3, registers=255, spills=True
+        TILE=4096, PROGRAMS=1, num_warps=4, num_stages=3, registers=255, spills=1
     ),  # 131216 B shared, 212 B spilled
     Config(
-        TILE=8192, PROGRAMS=1, num_warps=32, num_stages=1, registers=64, spills=True
+        TILE=8192, PROGRAMS=1, num_warps=32, num_stages=1, registers=64, spills=1
     ),  # 32768 B shared, 64 B spilled
 )
 _BACKWARD_SUMS_7 = (
@@ -446,29 +446,29 @@ _BACKWARD_SUMS_7 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=16, num_stages=3, registers=84),  # 131160 B shared
     Config(TILE=4096, PROGRAMS=2, num_warps=8, num_stages=1, registers=176),  # 4096 B shared
     Config(
-        TILE=4096, PROGRAMS=2, num_warps=4, num_stages=1, registers=255, spills=True
+        TILE=4096, PROGRAMS=2, num_warps=4, num_stages=1, registers=255, spills=1
     ),  # 2048 B shared, 448 B spilled
     Config(
-        TILE=8192, PROGRAMS=1, num_warps=8, num_stages=1, registers=255, spills=True
+        TILE=8192, PROGRAMS=1, num_warps=8, num_stages=1, registers=255, spills=1
     ),  # 4096 B shared, 40 B spilled
     Config(
-        TILE=8192, PROGRAMS=1, num_warps=16, num_stages=1, registers=128, spills=True
+        TILE=8192, PROGRAMS=1, num_warps=16, num_stages=1, registers=128, spills=1
     ),  # 8192 B shared, 52 B spilled
 )
 _BACKWARD_SUMS_8 = (
     Config(TILE=2048, PROGRAMS=1, num_warps=8, num_stages=1, registers=174),  # 4096 B shared
     Config(TILE=2048, PROGRAMS=2, num_warps=8, num_stages=1, registers=174),  # 4096 B shared
     Config(
-        TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1, registers=255, spills=True
-    ),  # 4096 B shared, 692 B spilled
-    Config(
-        TILE=2048, PROGRAMS=2, num_warps=4, num_stages=1, registers=255, spills=True
-    ),  # 4096 B shared, 692 B spilled
-    Config(
-        TILE=4096, PROGRAMS=1, num_warps=8, num_stages=1, registers=255, spills=True
+        TILE=4096, PROGRAMS=1, num_warps=8, num_stages=1, registers=255, spills=1
     ),  # 4096 B shared, 204 B spilled
     Config(
-        TILE=4096, PROGRAMS=1, num_warps=16, num_stages=1, registers=128, spills=True
+        TILE=2048, PROGRAMS=1, num_warps=4, num_stages=1, registers=255, spills=2
+    ),  # 4096 B shared, 692 B spilled
+    Config(
+        TILE=2048, PROGRAMS=2, num_warps=4, num_stages=1, registers=255, spills=2
+    ),  # 4096 B shared, 692 B spilled
+    Config(
+        TILE=4096, PROGRAMS=1, num_warps=16, num_stages=1, registers=128, spills=2
     ),  # 8192 B shared, 292 B spilled
 )
 _BACKWARD_SUMS_9 = (

@@ -1,6 +1,6 @@
 """Squared ReLU (So et al., Primer, arXiv:2109.08668).
 
-Built by tilegen 0.1.0 from specs/relu_squared.py (spec 68ac9d59, templates df28fe9c).
+Built by tilegen 0.1.0 from specs/relu_squared.py (spec 68ac9d59, templates d13e90b1).
 Rebuild with `tilegen build`; edits are overwritten.
 
 Traffic: 2*N*e bytes (e: bytes of an element)

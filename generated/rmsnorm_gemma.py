@@ -1,6 +1,6 @@
 """RMSNorm as in Gemma's model code: weights are stored less 1, and only y rounds.
 
-Built by tilegen 0.1.0 from specs/rmsnorm_gemma.py (spec 741520ae, templates df28fe9c).
+Built by tilegen 0.1.0 from specs/rmsnorm_gemma.py (spec 741520ae, templates d13e90b1).
 Rebuild with `tilegen build`; edits are overwritten.
 
 Traffic: 2*M*N*e + N*e bytes (e: bytes of an element)
@@ -100,7 +100,7 @@ _BLOCK_7 = (
     Config(TILE=4096, num_warps=4, registers=168),  # 1024 B shared
     Config(TILE=4096, num_warps=8, registers=102),  # 512 B shared
     Config(TILE=8192, num_warps=16, registers=102),  # 1024 B shared
-    Config(TILE=512, num_warps=2, registers=56, spills=True),  # 64 B shared, 8 B spilled
+    Config(TILE=512, num_warps=2, registers=56, spills=2),  # 64 B shared, 8 B spilled
 )
 _BLOCK_8 = (
     Config(TILE=4096, num_warps=4),  # at most 8192 B shared, unproven
@@ -239,7 +239,7 @@ _BACKWARD_BLOCK_4 = (
     Config(TILE=4096, num_warps=8, registers=46),  # 32 B shared
     Config(TILE=8192, num_warps=4, registers=144),  # 512 B shared
     Config(TILE=16384, num_warps=8, registers=143),  # 32 B shared
-    Config(TILE=32768, num_warps=16, registers=128, spills=True),  # 64 B shared, 44 B spilled
+    Config(TILE=32768, num_warps=16, registers=128, spills=2),  # 64 B shared, 44 B spilled
 )
 _BACKWARD_BLOCK_5 = (
     Config(TILE=1024, num_warps=1, registers=76),  # 0 B shared
@@ -247,7 +247,7 @@ _BACKWARD_BLOCK_5 = (
     Config(TILE=4096, num_warps=8, registers=48),  # 32 B shared
     Config(TILE=8192, num_warps=4, registers=148),  # 512 B shared
     Config(TILE=16384, num_warps=8, registers=146),  # 32 B shared
-    Config(TILE=32768, num_warps=16, registers=128, spills=True),  # 64 B shared, 52 B spilled
+    Config(TILE=32768, num_warps=16, registers=128, spills=2),  # 64 B shared, 52 B spilled
 )
 _BACKWARD_BLOCK_6 = (
     Config(TILE=1024, num_warps=1, registers=88),  # 0 B shared
@@ -263,7 +263,7 @@ _BACKWARD_BLOCK_7 = (
     Config(TILE=1024, num_warps=1, registers=195),  # 0 B shared
     Config(TILE=4096, num_warps=4, registers=254),  # 1024 B shared
     Config(TILE=4096, num_warps=8, registers=141),  # 512 B shared
-    Config(TILE=8192, num_warps=16, registers=128, spills=True),  # 1024 B shared, 24 B spilled
+    Config(TILE=8192, num_warps=16, registers=128, spills=2),  # 1024 B shared, 24 B spilled
 )
 _BACKWARD_BLOCK_8 = (
     Config(TILE=4096, num_warps=1),  # at most 8192 B shared, unproven
@@ -418,13 +418,13 @@ _BACKWARD_SUMS_5 = (
     Config(TILE=16384, PROGRAMS=1, num_warps=8, num_stages=3, registers=255),  # 98336 B shared
     Config(TILE=16384, PROGRAMS=1, num_warps=16, num_stages=3, registers=127),  # 98368 B shared
     Config(
-        TILE=8192, PROGRAMS=1, num_warps=4, num_stages=3, registers=255, spills=True
+        TILE=8192, PROGRAMS=1, num_warps=4, num_stages=3, registers=255, spills=1
     ),  # 49168 B shared, 292 B spilled
     Config(
-        TILE=8192, PROGRAMS=2, num_warps=4, num_stages=3, registers=255, spills=True
+        TILE=8192, PROGRAMS=2, num_warps=4, num_stages=3, registers=255, spills=1
     ),  # 49168 B shared, 292 B spilled
     Config(
-        TILE=16384, PROGRAMS=1, num_warps=32, num_stages=3, registers=64, spills=True
+        TILE=16384, PROGRAMS=1, num_warps=32, num_stages=3, registers=64, spills=1
     ),  # 98432 B shared, 12 B spilled
 )
 _BACKWARD_SUMS_6 = (
@@ -433,10 +433,10 @@ _BACKWARD_SUMS_6 = (
     Config(TILE=16384, PROGRAMS=1, num_warps=16, num_stages=3, registers=128),  # 196672 B shared
     Config(TILE=16384, PROGRAMS=1, num_warps=32, num_stages=3, registers=64),  # 196736 B shared
     Config(
-        TILE=8192, PROGRAMS=1, num_warps=4, num_stages=3, registers=255, spills=True
+        TILE=8192, PROGRAMS=1, num_warps=4, num_stages=3, registers=255, spills=2
     ),  # 98320 B shared, 592 B spilled
     Config(
-        TILE=8192, PROGRAMS=2, num_warps=4, num_stages=3, registers=255, spills=True
+        TILE=8192, PROGRAMS=2, num_warps=4, num_stages=3, registers=255, spills=2
     ),  # 98320 B shared, 592 B spilled
 )
 _BACKWARD_SUMS_7 = (
@@ -454,7 +454,7 @@ _BACKWARD_SUMS_8 = (
     Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=3, registers=128),  # 196752 B shared
     Config(TILE=4096, PROGRAMS=1, num_warps=32, num_stages=3, registers=64),  # 196880 B shared
     Config(
-        TILE=2048, PROGRAMS=1, num_warps=8, num_stages=3, registers=128, spills=True
+        TILE=2048, PROGRAMS=1, num_warps=8, num_stages=3, registers=128, spills=1
     ),  # 98384 B shared, 8 B spilled
 )
 _BACKWARD_SUMS_9 = (
@@ -628,10 +628,10 @@ _BACKWARD_COLUMNS_6 = (
     Config(TILE=4096, PROGRAMS=1, num_warps=4, num_stages=3, registers=126),  # 132096 B shared
     Config(TILE=4096, PROGRAMS=1, num_warps=16, num_stages=3, registers=64),  # 132096 B shared
     Config(
-        TILE=2048, PROGRAMS=2, num_warps=4, num_stages=3, registers=72, spills=True
+        TILE=2048, PROGRAMS=2, num_warps=4, num_stages=3, registers=72, spills=2
     ),  # 66048 B shared, 96 registers in split rows, 4 B spilled
     Config(
-        TILE=4096, PROGRAMS=1, num_warps=8, num_stages=3, registers=78, spills=True
+        TILE=4096, PROGRAMS=1, num_warps=8, num_stages=3, registers=78, spills=2
     ),  # 132096 B shared, 4 B spilled
 )
 _BACKWARD_COLUMNS_7 = (

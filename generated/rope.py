@@ -2,7 +2,7 @@
 
 This is the layout of Llama and GPT-NeoX; row p of cos and sin belongs to position p.
 
-Built by tilegen 0.1.0 from specs/rope.py (spec 956f00ac, templates df28fe9c).
+Built by tilegen 0.1.0 from specs/rope.py (spec 956f00ac, templates d13e90b1).
 Rebuild with `tilegen build`; edits are overwritten.
 
 Traffic: 4*B*D*H*S*e + B*S*i + 2*D*e*Min(P, B*S) bytes (e: bytes of an element, i: bytes of an index)
@@ -108,7 +108,7 @@ _BACKWARD_TILED_4 = (
     Config(TILE=1024, num_warps=4),  # 0 B shared, 32 registers
     Config(TILE=2048, num_warps=1),  # 512 B shared, 96 registers
     Config(TILE=2048, num_warps=4),  # 4096 B shared, 40 registers
-    Config(TILE=2048, num_warps=2, spills=True),  # 2048 B shared, 64 registers, 4 B spilled
+    Config(TILE=2048, num_warps=2, spills=2),  # 2048 B shared, 64 registers, 4 B spilled
 )
 _BACKWARD_TILED_5 = (
     Config(TILE=1024, num_warps=1),  # at most 4096 B shared, unproven

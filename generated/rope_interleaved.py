@@ -2,7 +2,7 @@
 
 Row p of cos and sin belongs to position p.
 
-Built by tilegen 0.1.0 from specs/rope_interleaved.py (spec d32e12b0, templates df28fe9c).
+Built by tilegen 0.1.0 from specs/rope_interleaved.py (spec d32e12b0, templates d13e90b1).
 Rebuild with `tilegen build`; edits are overwritten.
 
 Traffic: 4*B*D*H*S*e + B*S*i + 2*D*e*Min(P, B*S) bytes (e: bytes of an element, i: bytes of an index)

@@ -2,7 +2,7 @@
 
 x is about q * scale.
 
-Built by tilegen 0.1.0 from specs/row_quant_int8.py (spec 8edcb161, templates df28fe9c).
+Built by tilegen 0.1.0 from specs/row_quant_int8.py (spec 8edcb161, templates d13e90b1).
 Rebuild with `tilegen build`; edits are overwritten.
 
 Traffic: M*N*e + M*N + 4*M bytes (e: bytes of an element)
@@ -154,12 +154,12 @@ _LOOP_6 = (
     Config(TILE=2048, num_warps=8, registers=64),  # 64 B shared, 190 registers in split rows
     Config(TILE=8192, num_warps=4, registers=255),  # 32 B shared
     Config(
-        TILE=2048, num_warps=16, registers=44, spills=True
+        TILE=2048, num_warps=16, registers=44, spills=2
     ),  # 128 B shared, 128 registers in split rows, 4 B spilled
     Config(
-        TILE=8192, num_warps=32, registers=58, spills=True
+        TILE=8192, num_warps=32, registers=58, spills=2
     ),  # 256 B shared, 64 registers in split rows, 40 B spilled
-    Config(TILE=16384, num_warps=32, registers=64, spills=True),  # 256 B shared, 4 B spilled
+    Config(TILE=16384, num_warps=32, registers=64, spills=2),  # 256 B shared, 4 B spilled
 )
 _LOOP_7 = (
     Config(TILE=2048, num_warps=4),  # at most 8192 B shared, unproven

@@ -1,6 +1,6 @@
 """LayerScale: a branch, scaled per channel, onto the residual (Touvron, arXiv:2103.17239).
 
-Built by tilegen 0.1.0 from specs/scale_residual_add.py (spec f3e75cc6, templates df28fe9c).
+Built by tilegen 0.1.0 from specs/scale_residual_add.py (spec f3e75cc6, templates d13e90b1).
 Rebuild with `tilegen build`; edits are overwritten.
 
 Traffic: 3*M*N*e + N*e bytes (e: bytes of an element)

@@ -2,7 +2,7 @@
 
 The causal mask is aligned bottom-right: the last query sees every key.
 
-Built by tilegen 0.1.0 from specs/scaled_masked_softmax.py (spec f6320ef9, templates df28fe9c).
+Built by tilegen 0.1.0 from specs/scaled_masked_softmax.py (spec f6320ef9, templates d13e90b1).
 Rebuild with `tilegen build`; edits are overwritten.
 
 Traffic: 2*B*H*S*T*e bytes (e: bytes of an element)
@@ -175,8 +175,8 @@ _LOOP_7 = (
     Config(TILE=2048, num_warps=8, registers=154),  # 64 B shared
     Config(TILE=2048, num_warps=32, registers=48),  # 256 B shared
     Config(TILE=4096, num_warps=8, registers=244),  # 64 B shared
-    Config(TILE=2048, num_warps=16, registers=64, spills=True),  # 128 B shared, 8 B spilled
-    Config(TILE=4096, num_warps=32, registers=64, spills=True),  # 256 B shared, 4 B spilled
+    Config(TILE=2048, num_warps=16, registers=64, spills=2),  # 128 B shared, 8 B spilled
+    Config(TILE=4096, num_warps=32, registers=64, spills=2),  # 256 B shared, 4 B spilled
 )
 _LOOP_8 = (
     Config(TILE=2048, num_warps=4),  # at most 2048 B shared, unproven
@@ -237,7 +237,7 @@ _BACKWARD_BLOCK_4 = (
     Config(TILE=8192, num_warps=4, registers=148),  # 1024 B shared
     Config(TILE=8192, num_warps=8, registers=80),  # 1024 B shared
     Config(TILE=16384, num_warps=8, registers=151),  # 1024 B shared
-    Config(TILE=32768, num_warps=32, registers=64, spills=True),  # 1024 B shared, 52 B spilled
+    Config(TILE=32768, num_warps=32, registers=64, spills=2),  # 1024 B shared, 52 B spilled
 )
 _BACKWARD_BLOCK_5 = (
     Config(TILE=4096, num_warps=2, registers=157),  # 1024 B shared
@@ -245,7 +245,7 @@ _BACKWARD_BLOCK_5 = (
     Config(TILE=8192, num_warps=4, registers=154),  # 1024 B shared
     Config(TILE=8192, num_warps=8, registers=80),  # 1024 B shared
     Config(TILE=16384, num_warps=8, registers=156),  # 1024 B shared
-    Config(TILE=32768, num_warps=32, registers=64, spills=True),  # 1024 B shared, 40 B spilled
+    Config(TILE=32768, num_warps=32, registers=64, spills=2),  # 1024 B shared, 40 B spilled
 )
 _BACKWARD_BLOCK_6 = (
     Config(TILE=512, num_warps=1, registers=80),  # 1024 B shared
@@ -261,7 +261,7 @@ _BACKWARD_BLOCK_7 = (
     Config(TILE=4096, num_warps=4, registers=230),  # 2048 B shared
     Config(TILE=4096, num_warps=8, registers=121),  # 2048 B shared
     Config(TILE=8192, num_warps=16, registers=120),  # 2048 B shared
-    Config(TILE=1024, num_warps=1, registers=154, spills=True),  # 1024 B shared, 8 B spilled
+    Config(TILE=1024, num_warps=1, registers=154, spills=2),  # 1024 B shared, 8 B spilled
 )
 _BACKWARD_BLOCK_8 = (
     Config(TILE=4096, num_warps=4),  # at most 64 B shared, unproven
@@ -322,7 +322,7 @@ _BACKWARD_LOOP_5 = (
     Config(TILE=4096, num_warps=4, registers=80),  # 16 B shared, 88 registers in split rows
     Config(TILE=8192, num_warps=16, registers=62),  # 64 B shared
     Config(TILE=16384, num_warps=8, registers=170),  # 32 B shared
-    Config(TILE=32768, num_warps=32, registers=64, spills=True),  # 128 B shared, 76 B spilled
+    Config(TILE=32768, num_warps=32, registers=64, spills=2),  # 128 B shared, 76 B spilled
 )
 _BACKWARD_LOOP_6 = (
     Config(TILE=2048, num_warps=4, registers=128),  # 32 B shared
@@ -330,9 +330,9 @@ _BACKWARD_LOOP_6 = (
     Config(TILE=2048, num_warps=16, registers=40),  # 128 B shared
     Config(TILE=8192, num_warps=16, registers=88),  # 128 B shared
     Config(
-        TILE=8192, num_warps=4, registers=245, spills=True
+        TILE=8192, num_warps=4, registers=245, spills=2
     ),  # 32 B shared, 252 registers in split rows, 8 B spilled
-    Config(TILE=16384, num_warps=32, registers=64, spills=True),  # 256 B shared, 132 B spilled
+    Config(TILE=16384, num_warps=32, registers=64, spills=2),  # 256 B shared, 132 B spilled
 )
 _BACKWARD_LOOP_7 = (
     Config(TILE=8192, num_warps=4),  # at most 2048 B shared, unproven
@@ -403,7 +403,7 @@ _BACKWARD_SUMS_4 = (
     Config(TILE=16384, PROGRAMS=1, num_warps=8, num_stages=3, registers=209),  # 65536 B shared
     Config(TILE=16384, PROGRAMS=1, num_warps=16, num_stages=3, registers=123),  # 65536 B shared
     Config(
-        TILE=16384, PROGRAMS=1, num_warps=32, num_stages=3, registers=64, spills=True
+        TILE=16384, PROGRAMS=1, num_warps=32, num_stages=3, registers=64, spills=1
     ),  # 65536 B shared, 4 B spilled
 )
 _BACKWARD_SUMS_5 = (
@@ -429,13 +429,13 @@ _BACKWARD_SUMS_7 = (
     Config(TILE=2048, PROGRAMS=2, num_warps=4, num_stages=3, registers=194),  # 65792 B shared
     Config(TILE=4096, PROGRAMS=1, num_warps=8, num_stages=3, registers=198),  # 131584 B shared
     Config(
-        TILE=4096, PROGRAMS=1, num_warps=4, num_stages=3, registers=255, spills=True
+        TILE=4096, PROGRAMS=1, num_warps=4, num_stages=3, registers=255, spills=1
     ),  # 131584 B shared, 52 B spilled
     Config(
-        TILE=8192, PROGRAMS=1, num_warps=8, num_stages=1, registers=255, spills=True
+        TILE=8192, PROGRAMS=1, num_warps=8, num_stages=1, registers=255, spills=1
     ),  # 4096 B shared, 24 B spilled
     Config(
-        TILE=8192, PROGRAMS=1, num_warps=16, num_stages=1, registers=128, spills=True
+        TILE=8192, PROGRAMS=1, num_warps=16, num_stages=1, registers=128, spills=1
     ),  # 8192 B shared, 52 B spilled
 )
 _BACKWARD_SUMS_8 = (

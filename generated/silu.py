@@ -1,6 +1,6 @@
 """SiLU, also called swish: x gated by its own sigmoid (Elfwing et al., arXiv:1702.03118).
 
-Built by tilegen 0.1.0 from specs/silu.py (spec 9f1c3bed, templates df28fe9c).
+Built by tilegen 0.1.0 from specs/silu.py (spec 9f1c3bed, templates d13e90b1).
 Rebuild with `tilegen build`; edits are overwritten.
 
 Traffic: 2*N*e bytes (e: bytes of an element)

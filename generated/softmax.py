@@ -1,6 +1,6 @@
 """Softmax of each row.
 
-Built by tilegen 0.1.0 from specs/softmax.py (spec 84d2e39e, templates df28fe9c).
+Built by tilegen 0.1.0 from specs/softmax.py (spec 84d2e39e, templates d13e90b1).
 Rebuild with `tilegen build`; edits are overwritten.
 
 Traffic: 2*M*N*e bytes (e: bytes of an element)
@@ -86,9 +86,9 @@ _BLOCK_6 = (
     Config(TILE=512, num_warps=1, registers=72),  # 0 B shared
     Config(TILE=1024, num_warps=1, registers=122),  # 0 B shared
     Config(TILE=4096, num_warps=8, registers=92),  # 512 B shared
-    Config(TILE=4096, num_warps=2, registers=255, spills=True),  # 512 B shared, 80 B spilled
-    Config(TILE=8192, num_warps=4, registers=255, spills=True),  # 1024 B shared, 196 B spilled
-    Config(TILE=16384, num_warps=16, registers=128, spills=True),  # 2048 B shared, 112 B spilled
+    Config(TILE=4096, num_warps=2, registers=255, spills=2),  # 512 B shared, 80 B spilled
+    Config(TILE=8192, num_warps=4, registers=255, spills=2),  # 1024 B shared, 196 B spilled
+    Config(TILE=16384, num_warps=16, registers=128, spills=2),  # 2048 B shared, 112 B spilled
 )
 #: Whole rows in registers, TILE elements to a program; by architecture class and element size in bytes.
 BLOCK_CONFIGS = by_class(
@@ -159,7 +159,7 @@ _LOOP_7 = (
     Config(TILE=2048, num_warps=16, registers=64),  # 128 B shared
     Config(TILE=4096, num_warps=8, registers=242),  # 64 B shared
     Config(TILE=4096, num_warps=16, registers=122),  # 128 B shared
-    Config(TILE=8192, num_warps=32, registers=64, spills=True),  # 256 B shared, 268 B spilled
+    Config(TILE=8192, num_warps=32, registers=64, spills=2),  # 256 B shared, 268 B spilled
 )
 _LOOP_8 = (
     Config(TILE=2048, num_warps=4),  # at most 2048 B shared, unproven
@@ -220,7 +220,7 @@ _BACKWARD_BLOCK_4 = (
     Config(TILE=8192, num_warps=4, registers=141),  # 16 B shared
     Config(TILE=8192, num_warps=8, registers=77),  # 32 B shared
     Config(TILE=16384, num_warps=8, registers=142),  # 32 B shared
-    Config(TILE=32768, num_warps=32, registers=64, spills=True),  # 128 B shared, 40 B spilled
+    Config(TILE=32768, num_warps=32, registers=64, spills=2),  # 128 B shared, 40 B spilled
 )
 _BACKWARD_BLOCK_5 = (
     Config(TILE=4096, num_warps=2, registers=140),  # 8 B shared
@@ -228,7 +228,7 @@ _BACKWARD_BLOCK_5 = (
     Config(TILE=8192, num_warps=4, registers=140),  # 16 B shared
     Config(TILE=8192, num_warps=8, registers=78),  # 32 B shared
     Config(TILE=16384, num_warps=8, registers=142),  # 32 B shared
-    Config(TILE=32768, num_warps=32, registers=64, spills=True),  # 128 B shared, 40 B spilled
+    Config(TILE=32768, num_warps=32, registers=64, spills=2),  # 128 B shared, 40 B spilled
 )
 _BACKWARD_BLOCK_6 = (
     Config(TILE=512, num_warps=1, registers=54),  # 0 B shared

@@ -2,7 +2,7 @@
 
 They are those above a threshold found by bisection, and one is drawn by the Gumbel maximum.
 
-Built by tilegen 0.1.0 from specs/top_p_sample.py (spec 23ad1d28, templates df28fe9c).
+Built by tilegen 0.1.0 from specs/top_p_sample.py (spec 23ad1d28, templates d13e90b1).
 Rebuild with `tilegen build`; edits are overwritten.
 
 Traffic: M*V*e + M*e + 8*M + i bytes (e: bytes of an element, i: bytes of an index)
@@ -54,33 +54,33 @@ _BLOCK_2 = (
     Config(TILE=512, num_warps=1, registers=80),  # 0 B shared
     Config(TILE=512, num_warps=2, registers=63),  # 16 B shared
     Config(TILE=1024, num_warps=2, registers=117),  # 32 B shared
-    Config(TILE=1024, num_warps=1, registers=255, spills=True),  # 0 B shared, 12 B spilled
-    Config(TILE=4096, num_warps=4, registers=255, spills=True),  # 128 B shared, 4 B spilled
-    Config(TILE=32768, num_warps=32, registers=64, spills=True),  # 1024 B shared, 1200 B spilled
+    Config(TILE=1024, num_warps=1, registers=255, spills=2),  # 0 B shared, 12 B spilled
+    Config(TILE=4096, num_warps=4, registers=255, spills=2),  # 128 B shared, 4 B spilled
+    Config(TILE=32768, num_warps=32, registers=64, spills=2),  # 1024 B shared, 1200 B spilled
 )
 _BLOCK_3 = (
     Config(TILE=512, num_warps=1, registers=80),  # 0 B shared
     Config(TILE=512, num_warps=2, registers=63),  # 16 B shared
     Config(TILE=1024, num_warps=2, registers=117),  # 32 B shared
     Config(TILE=4096, num_warps=4, registers=255),  # 128 B shared
-    Config(TILE=1024, num_warps=1, registers=255, spills=True),  # 32 B shared, 8 B spilled
-    Config(TILE=32768, num_warps=32, registers=64, spills=True),  # 1024 B shared, 1024 B spilled
+    Config(TILE=1024, num_warps=1, registers=255, spills=2),  # 32 B shared, 8 B spilled
+    Config(TILE=32768, num_warps=32, registers=64, spills=2),  # 1024 B shared, 1024 B spilled
 )
 _BLOCK_4 = (
     Config(TILE=512, num_warps=1, registers=95),  # 16 B shared
     Config(TILE=512, num_warps=2, registers=63),  # 16 B shared
     Config(TILE=1024, num_warps=2, registers=126),  # 32 B shared
     Config(TILE=4096, num_warps=4, registers=255),  # 128 B shared
-    Config(TILE=1024, num_warps=1, registers=255, spills=True),  # 32 B shared, 8 B spilled
-    Config(TILE=32768, num_warps=32, registers=64, spills=True),  # 1024 B shared, 1220 B spilled
+    Config(TILE=1024, num_warps=1, registers=255, spills=2),  # 32 B shared, 8 B spilled
+    Config(TILE=32768, num_warps=32, registers=64, spills=2),  # 1024 B shared, 1220 B spilled
 )
 _BLOCK_5 = (
     Config(TILE=512, num_warps=1, registers=158),  # 16 B shared
     Config(TILE=512, num_warps=2, registers=128),  # 64 B shared
     Config(TILE=1024, num_warps=2, registers=168),  # 128 B shared
-    Config(TILE=1024, num_warps=1, registers=255, spills=True),  # 32 B shared, 176 B spilled
-    Config(TILE=4096, num_warps=4, registers=255, spills=True),  # 512 B shared, 648 B spilled
-    Config(TILE=32768, num_warps=32, registers=64, spills=True),  # 4096 B shared, 28544 B spilled
+    Config(TILE=1024, num_warps=1, registers=255, spills=2),  # 32 B shared, 176 B spilled
+    Config(TILE=4096, num_warps=4, registers=255, spills=2),  # 512 B shared, 648 B spilled
+    Config(TILE=32768, num_warps=32, registers=64, spills=2),  # 4096 B shared, 28544 B spilled
 )
 _BLOCK_6 = (
     Config(TILE=512, num_warps=1),  # at most 8 B shared, unproven

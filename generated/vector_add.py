@@ -1,6 +1,6 @@
 """Add two tensors of one shape.
 
-Built by tilegen 0.1.0 from specs/vector_add.py (spec 0ff9e01d, templates df28fe9c).
+Built by tilegen 0.1.0 from specs/vector_add.py (spec 0ff9e01d, templates d13e90b1).
 Rebuild with `tilegen build`; edits are overwritten.
 
 Traffic: 3*N*e bytes (e: bytes of an element)

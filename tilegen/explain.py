@@ -279,7 +279,7 @@ def _schedule(
     return ScheduleFacts(
         schedule.kind, value(one.again, sizes, size), one.passes, value(one.flops, sizes, size),
         value(one.special, sizes, size), None if seconds == math.inf else 1e6 * seconds,
-        _values(best) if best else "removed by the compiler", bool(best and best.spills), stage,
+        _values(best) if best else "removed by the compiler", bool(best and best.spills > 1), stage,
     )  # fmt: skip
 
 

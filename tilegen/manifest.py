@@ -16,7 +16,7 @@ from tilegen.ir import types
 from tilegen.render.module import short_hash
 from tilegen.render.parts import RenderedVariant
 from tilegen.schedule.demand import Demand, demands
-from tilegen.schedule.proof import UNPROVEN, Proofs, Said
+from tilegen.schedule.proof import Proofs, Said
 from tilegen.schedule.search import Key, Values, considered
 from tilegen.schedule.space import kept, keys, proven
 from tilegen.targets import Target
@@ -126,7 +126,7 @@ def _by_verdict(
 ) -> dict[str, str]:
     found: dict[str, list[str]] = {"kept": [_short(values) for values in stand]}
     groups = {
-        "unproven": [values for values, said in stand.items() if said == UNPROVEN],
+        "unproven": [values for values, said in stand.items() if said.unknown],
         "spills": [values for values, said in stand.items() if said.spill],
     }
     for name, configs in groups.items():

@@ -114,7 +114,7 @@ def test_a_call_avoids_what_spills(built: Any, elsewhere: str, tilegen: Run) -> 
     total = module(built, elsewhere)
     runtime = importlib.import_module(f"{elsewhere}._runtime")
     space = total.BLOCK_CONFIGS["sm_90", 2]
-    assert [config.spills for config in space] == [False, *[True] * (len(blocks) - 1)]
+    assert [config.spills for config in space] == [0, *[2] * (len(blocks) - 1)]
     (target,) = (row for row in runtime.TARGETS if row.name == "h200")
     times = {config: float(place) for place, config in enumerate(reversed(space))}
     only = space[0]

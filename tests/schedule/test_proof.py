@@ -91,7 +91,7 @@ def test_a_config_that_spills_is_last() -> None:
     found = made(records(_softmax_block=FINE | {"spill": 24}))
     first, *rest = chosen()
     assert [c.text for c in table(found)] == [
-        *map(fine, rest), text(first, ", registers=40, spills=True"),
+        *map(fine, rest), text(first, ", registers=40, spills=2"),
     ]  # fmt: skip
     assert reason(found) == ""
     (row,) = (

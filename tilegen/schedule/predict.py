@@ -53,8 +53,9 @@ L2_KEEPS, L2_MISSES = 0.6, 1.2
 #: Wide rows in registers against a sweep that is alike otherwise: 1.02 to 1.05 from 8192 columns on,
 #: nothing at 4096. A sweep whose tile is wider than the row is taken to lose as much.
 BLOCK_MARGIN, WIDE = 1.05, 8192
-#: Seconds that a config which spills counts for, besides its own: more than any other takes.
-SPILLED: Final = 1e3
+#: Seconds that a config which spills counts for, besides its own: more than another of its table
+#: takes (1), or another schedule (2).
+SPILLED: Final = (0.0, 1e3, 1e6)
 #: Programs for each SM that splitting rows aims at.
 SPLIT_PROGRAMS: Final = 4
 #: Bytes of a row that a tile of rows by columns takes at most: one 16-byte access for each lane of two
@@ -362,8 +363,8 @@ def join_tile(config: Config, parts: int, columns: int) -> tuple[int, int]:
 
 
 def fits(seconds: float) -> bool:
-    """Return whether a config holds a row without spilling: what its predicted time tells."""
-    return seconds < SPILLED
+    """Return whether a config holds a row and hardly spills: what its predicted time tells."""
+    return seconds < SPILLED[2]
 
 
 def tile_shape(

@@ -30,7 +30,8 @@ class Said:
         fault: why the config must go; empty if it may stay.
         rejected: why no call can get here: the GPU lacks a dtype.
         fastest: it was measured the fastest of its table.
-        allowed: bytes that it may spill, and still be no slower than what is done without it.
+        allowed: bytes that it may spill, and still be faster than what is done without it.
+        wider: it is kept for rows that no other config holds.
         complete: all kernels have records that hold.
     """
 
@@ -42,12 +43,20 @@ class Said:
     rejected: str = ""
     fastest: bool = False
     allowed: int = 0
+    wider: bool = False
     complete: bool = True
 
     @property
-    def spills(self) -> bool:
-        """Whether others go before it."""
-        return self.spill > self.allowed and not self.fastest
+    def unknown(self) -> bool:
+        """Whether there is no record at all."""
+        return not self.complete and not self.registers
+
+    @property
+    def spills(self) -> int:
+        """What goes before it: 0 nothing, 1 other configs of its table, 2 other schedules as well."""
+        if self.fastest:
+            return 0
+        return 2 if self.spill > self.allowed else int(self.wider or self.spill > 0)
 
 
 #: Of a config without records.

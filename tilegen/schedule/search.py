@@ -39,7 +39,7 @@ class Verdict(NamedTuple):
         shared: predicted shared memory of a program, bytes.
         registers: predicted registers of a thread.
         kept: it stands in the module.
-        spills: the compiler said so; it runs only where no other config fits.
+        spills: by `Said.spills`, what goes before it.
         proven: registers of a thread, by the compiler; 0 if that is not known.
         reason: of a rejection; empty for a kept config.
     """
@@ -48,7 +48,7 @@ class Verdict(NamedTuple):
     shared: int
     registers: int
     kept: bool = False
-    spills: bool = False
+    spills: int = 0
     proven: int = 0
     reason: str = ""
 

@@ -170,12 +170,13 @@ def proven(demand: Demand, keys: tuple[Key, ...], proofs: Proofs) -> dict[Key, d
 
 
 def _said(demand: Demand, key: Key, values: Values, proofs: Proofs) -> Said:
-    """What the compiler said of a config; one for wider rows may spill what it was let through for."""
+    """What the compiler said of a config; where that pays, it may spill a little."""
     said = proofs.of(demand.table, key, values)
-    if values not in wider(demand, key):
+    if not demand.kind.lacks:
         return said
     threads = dict(values)["num_warps"] * key.target.warp_size
-    return replace(said, allowed=WORD * demand.kind.lacks // threads)
+    allowed = WORD * demand.kind.lacks // threads
+    return replace(said, allowed=allowed, wider=values in wider(demand, key))
 
 
 def verdicts(
@@ -202,7 +203,7 @@ def _verdict(verdict: Verdict, said: Said) -> Verdict:
 
 def _space(demand: Demand, keys: tuple[Key, ...], proofs: Proofs) -> Space:
     name = demand.table.upper()
-    by_row: dict[tuple[tuple[Values, bool, bool, int], ...], list[Key]] = {}
+    by_row: dict[tuple[tuple[Values, int, bool, int], ...], list[Key]] = {}
     found = proven(demand, keys, proofs)
     for key, configs in found.items():
         row = tuple((v, said.spills, said.fastest, said.held) for v, said in configs.items())
@@ -230,9 +231,9 @@ def _rectangles(keys: Sequence[Key]) -> tuple[tuple[tuple[str, ...], tuple[int, 
     return tuple((classes, tuple(of)) for classes, of in sizes.items())
 
 
-def _text(values: Values, spills: bool, held: int) -> str:
+def _text(values: Values, spills: int, held: int) -> str:
     given = [f"{name}={value}" for name, value in values]
-    said = [f"registers={held}"] * bool(held) + ["spills=True"] * spills
+    said = [f"registers={held}"] * bool(held) + [f"spills={spills}"] * bool(spills)
     return f"Config({', '.join(given + said)})"
 
 

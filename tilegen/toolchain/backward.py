@@ -316,7 +316,7 @@ def through_autograd(
     exact = gradients(subject, variant, inputs, torch.float64)
     # Eager may be exact on a few rows by luck: its worst of several draws counts.
     again = [replace(how, seed=how.seed + SEED_STEP * at) for at in range(1, MOST_GRADIENTS + 1)]
-    device = inputs.tensors[-1].device
+    device = inputs.buffers[0].device
     drawn = [inputs, *(with_upstream(subject, variant, other, device) for other in again)]
     found = [eager_errors(run, how, given, None) for given in drawn]
     errors = floored(list(map(max, zip(*found, strict=True))), tuple(exact.values()), how)
