@@ -2,13 +2,13 @@
 
 The gradient of a graph computes again what it needs of the forward. Here some of these values are
 replaced by loads of what the forward left in memory: results of the op where that reads fewer
-bytes, and statistics of rows, which are small beside the pass over a row that each of them saves.
+bytes; what products were added up to, which is less than to multiply again (see `ir/kept.py`);
+and statistics of rows, which are small beside the pass over a row that each of them saves.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
-from math import prod
 from typing import Final
 
 from tilegen import errors
@@ -16,12 +16,11 @@ from tilegen.ir import types
 from tilegen.ir.autodiff import Gradient
 from tilegen.ir.build import Builder
 from tilegen.ir.graph import Graph, Node, Operand, Output, rewrite, topological
+from tilegen.ir.kept import Kept, kept, multiplying, saving_one, usual_bytes
 from tilegen.ir.numerics import finalised
 from tilegen.ir.ops import TABLE
 from tilegen.ir.passes import share
-
-#: Sizes that stand for dimensions of any size, and bytes for elements of any type.
-USUAL_SIZE, USUAL_BYTES = 4096, 2
+from tilegen.ir.types import DType
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,8 +30,8 @@ class Saving:
     Attributes:
         gradient: with loads in place of what was saved; its operands are those that are read, and
             those whose shape or type is needed.
-        forward: the forward with statistics that it saves among its outputs; they are not public.
-        saved: names of saved results and statistics, each an output of the forward.
+        forward: the forward with what else it saves among its outputs: not public, and optional.
+        saved: names of what is saved, each an output of the forward.
         alike: names of operands that give shapes and types alone.
     """
 
@@ -50,7 +49,7 @@ def saving(
     Args:
         forward: the graph that was differentiated.
         gradient: its gradient.
-        keep: names of the results and statistics to save; None to choose by bytes.
+        keep: names of the results, pre-activations and statistics to save; None to choose by bytes.
         present: operands that the backward takes even if it reads nothing of them.
 
     Raises:
@@ -66,32 +65,50 @@ def saving(
         and output.value.dims
         and ("One",) not in output.stored
     }
+    products = kept(gradient.graph, own)
+    names = _names(forward, gradient)
     if keep is None:
-        safe = {
-            n: o for n, o in results.items() if _exact(o) or _bears_rounding(gradient, forward, o)
-        }
-        chosen = _cheapest(gradient, safe)
+        products = {node: product for node, product in products.items() if product.saves}
+        safe = {n: o for n, o in results.items() if _is_safe(gradient, forward, o, products)}
+        chosen = _cheapest(gradient, safe, products)
+        needed = _until(gradient, {*products, *(o.value for o in chosen)})
+        products = {node: product for node, product in products.items() if node in needed}
     else:
         chosen = [results[name] for name in keep if name in results]
-    made, stands_for = _loading(gradient, {o.value: o for o in chosen})
-    names = _names(forward, gradient)
+    known = {o.value: o for o in chosen}
+    sums = {
+        node: _private(forward, node, node.name or "product", product.dtype, names)
+        for node, product in products.items()
+        if node not in known
+    }
+    able = {output.name for output in sums.values()}
+    if keep is not None:
+        sums = {node: output for node, output in sums.items() if output.name in keep}
+    made, stands_for = _loading(gradient, {**known, **sums})
+    multiplies = any(node.op == "contract" for node in forward.nodes)
+    there = set(forward.nodes)
     stats: dict[Node, Output] = {}
     for node in _statistics(made):
         value = stands_for[node]
-        known = next((o for o in forward.outputs if o.value is value and _exact(o)), None)
-        stats[node] = known or _statistic(forward, value, names)
+        if multiplies and value not in there:
+            continue  # a kernel that multiplies has no rows at hand
+        same = next((o for o in forward.outputs if o.value is value and _exact(o)), None)
+        stats[node] = same or _statistic(forward, value, names)
     if keep is not None:
         stats = {node: output for node, output in stats.items() if output.name in keep}
-        unknown = set(keep) - {o.name for o in (*stats.values(), *chosen)}
+        unknown = set(keep) - {o.name for o in (*stats.values(), *sums.values(), *chosen)}
         if unknown:
-            can = ", ".join(sorted({*results, *(o.name for o in stats.values())})) or "nothing"
+            can = (
+                ", ".join(sorted({*results, *able, *(o.name for o in stats.values())})) or "nothing"
+            )
             raise errors.BadOption(
                 f"save= names {sorted(unknown)[0]!r}, which the backward cannot start from",
                 None, f"what it can: {can}",
             )  # fmt: skip
     made, _ = _loading(_like_saved(made, chosen), stats)
-    private = tuple(output for output in stats.values() if not output.public)
-    saved = tuple(dict.fromkeys(o.name for o in (*chosen, *stats.values())))
+    more = (*sums.values(), *stats.values())
+    private = tuple(output for output in more if not output.public)
+    saved = tuple(dict.fromkeys(o.name for o in (*chosen, *more)))
     alike = _alike(forward, made, present)
     return Saving(
         _reading(forward, made, alike),
@@ -143,10 +160,19 @@ def _forward_nodes(gradient: Gradient) -> set[Node]:
 #: Ops that pass a rounding error on as it is, or next to other values.
 _BENIGN: Final = (
     "mul", "add", "sub", "neg", "where", "cast", "narrow", "detach", "expand", "take", "stack",
-    "reduce",
+    "reduce", "contract",
 )  # fmt: skip
 #: Ops, with the place of an argument, that make much of an error in it once something was added.
 _SINGULAR: Final = {("div", 1), ("log", 0), ("log2", 0), ("sqrt", 0), ("rsqrt", 0), ("pow", 0)}
+
+
+def _is_safe(
+    gradient: Gradient, forward: Graph, output: Output, products: Mapping[Node, Kept]
+) -> bool:
+    """Whether a gradient may start from a result as it is stored."""
+    product = products.get(output.value)
+    rounded_anyway = product is not None and product.dtype is not types.real
+    return _exact(output) or rounded_anyway or _bears_rounding(gradient, forward, output)
 
 
 def _bears_rounding(gradient: Gradient, forward: Graph, output: Output) -> bool:
@@ -171,46 +197,59 @@ def _bears_rounding(gradient: Gradient, forward: Graph, output: Output) -> bool:
             return False
         if added and any((node.op, at) in _SINGULAR for at in places):
             return False
-        rounded[node] = added or node.op in ("add", "sub", "reduce")
+        rounded[node] = added or node.op in ("add", "sub", "reduce", "contract")
     return True
 
 
-def _cheapest(gradient: Gradient, results: Mapping[str, Output]) -> list[Output]:
+def _cheapest(
+    gradient: Gradient, results: Mapping[str, Output], products: Mapping[Node, Kept]
+) -> list[Output]:
     """The results whose use reads the fewest bytes; of equals the one with the least work."""
     best: tuple[tuple[float, int], list[Output]] | None = None
     for count in range(len(results) + 1):
         for chosen in combinations(results.values(), count):
-            cost = _cost(gradient, chosen)
+            cost = _cost(gradient, chosen, products)
             if best is None or cost < best[0]:
                 best = cost, list(chosen)
     assert best is not None
     return best[1]
 
 
-def _cost(gradient: Gradient, chosen: Sequence[Output]) -> tuple[float, int]:
-    """Bytes that are read, and special functions, with these results loaded."""
+def _cost(
+    gradient: Gradient, chosen: Sequence[Output], products: Mapping[Node, Kept]
+) -> tuple[float, int]:
+    """Bytes that move, and special functions, with these results loaded."""
+    graph = gradient.graph
     loaded = {output.value: output.dims for output in chosen}
-    read: dict[str, tuple[str, ...]] = {}
+    read: dict[str, float] = {}
     work = 0
+    for node in _until(gradient, {*loaded, *products}):
+        if node in loaded:
+            read[f"saved {id(node)}"] = usual_bytes(graph, loaded[node])
+        elif node in products:
+            read[f"saved {id(node)}"] = saving_one(graph, node)
+        elif node.op == "load":
+            read[node.attrs["tensor"]] = usual_bytes(graph, node.attrs["dims"])
+        elif node.op == "contract":
+            read[f"product {id(node)}"] = multiplying(graph, node)
+        else:
+            work += TABLE[node.op].special if node.op in TABLE else 0
+    return sum(read.values()), work
+
+
+def _until(gradient: Gradient, known: set[Node]) -> set[Node]:
+    """The nodes that a gradient computes, and those of the known ones that it starts from."""
     stack = [output.value for output in gradient.graph.outputs]
     seen: set[Node] = set()
     while stack:
         node = stack.pop()
-        if node in seen:
-            continue
-        seen.add(node)
-        if node in loaded:
-            read[f"saved {id(node)}"] = loaded[node]
-            continue
-        if node.op == "load":
-            read[node.attrs["tensor"]] = node.attrs["dims"]
-        work += TABLE[node.op].special if node.op in TABLE else 0
-        stack.extend(node.args)
-    return sum(_bytes(gradient.graph, dims) for dims in read.values()), work
+        if node not in seen:
+            seen.add(node)
+            stack.extend(() if node in known else node.args)
+    return seen
 
 
-def _bytes(graph: Graph, dims: Iterable[str]) -> float:
-    return USUAL_BYTES * prod(graph.dims[dim].size or USUAL_SIZE for dim in dims if dim != "One")
+_SUMS = ("reduce", "contract")
 
 
 def _statistics(gradient: Gradient) -> list[Node]:
@@ -221,8 +260,9 @@ def _statistics(gradient: Gradient) -> list[Node]:
     own = _forward_nodes(gradient)
     below: dict[Node, frozenset[str]] = {}
     for node in gradient.graph.nodes:
-        over = frozenset(node.attrs["over"]) if node.op == "reduce" else frozenset[str]()
-        below[node] = over.union(*(below[arg] for arg in node.args))
+        over = frozenset(node.attrs.get("over", ()))
+        inner = frozenset[str]().union(*(below[arg] for arg in node.args))
+        below[node] = inner - over if node.op == "contract" else inner | over
     narrow = {
         node for node in own
         if below[node] and not below[node] & set(node.dims) and node.dtype.kind != "bool"
@@ -239,14 +279,14 @@ def _statistics(gradient: Gradient) -> list[Node]:
 
 
 def _follows(node: Node, known: set[Node]) -> bool:
-    """Whether a value is made of known ones without a further reduction."""
+    """Whether a value is made of known ones without a further reduction or product."""
     if node in known:
         return True
-    return node.op != "reduce" and all(_follows(arg, known) for arg in node.args if _reduced(arg))
+    return node.op not in _SUMS and all(_follows(arg, known) for arg in node.args if _reduced(arg))
 
 
 def _reduced(node: Node) -> bool:
-    return any(part.op == "reduce" for part in topological((node,)))
+    return any(part.op in _SUMS for part in topological((node,)))
 
 
 def _exact(output: Output) -> bool:
@@ -268,12 +308,17 @@ def _statistic(forward: Graph, node: Node, names: set[str]) -> Output:
         wish = ("row_top", "row_total")[node.attrs["position"]]
         if node.attrs["position"] == 0:
             value = _maximum_of_something(Builder(forward.dims, node.span), node)
+    dtype = types.real if node.dtype.kind == "float" else types.i64
+    return _private(forward, value, wish, dtype, names)
+
+
+def _private(forward: Graph, value: Node, wish: str, dtype: DType, names: set[str]) -> Output:
+    """A value as an output that no caller sees."""
     name, count = wish, 2
     while name in names:
         name, count = f"{wish}_{count}", count + 1
     names.add(name)
-    dtype = types.real if node.dtype.kind == "float" else types.i64
-    stored = tuple((dim,) for dim in forward.ordered(node.dims))
+    stored = tuple((dim,) for dim in forward.ordered(value.dims))
     return Output(name, value, stored, dtype, public=False, optional=True)
 
 
@@ -318,7 +363,9 @@ def _alike(forward: Graph, gradient: Gradient, present: Iterable[str]) -> tuple[
     """The operands that are not read, but tell the shape or type of a gradient, or a variant."""
     graph = gradient.graph
     read = {node.attrs["tensor"] for node in graph.nodes if node.op == "load"}
-    wanted = {output.dtype.like for output in graph.outputs} | set(present)
+    attrs = (value for node in graph.nodes for value in node.attrs.values())
+    wanted = {value.like for value in attrs if isinstance(value, DType)} | set(present)
+    wanted |= {output.dtype.like for output in graph.outputs}
     used = {dim for node in graph.nodes for dim in node.dims}
     used |= {node.attrs["dim"] for node in graph.nodes if node.op == "size"}
     used |= {dim for output in graph.outputs for dim in output.dims}
