@@ -3,6 +3,7 @@
 from tilegen import (
     B,
     D,
+    Dim,
     E,
     Flat,
     G,
@@ -10,6 +11,7 @@ from tilegen import (
     Index,
     K,
     M,
+    Mask,
     N,
     P,
     R,
@@ -23,8 +25,10 @@ from tilegen import (
     cast,
     dot,
     exp,
+    f16,
     f32,
     fp8e4m3,
+    fp8e5m2,
     gelu,
     i8,
     index,
@@ -40,6 +44,9 @@ from tilegen import (
     take,
     where,
 )
+
+
+class Few(Dim, size=16): ...
 
 
 @matmul
@@ -186,3 +193,33 @@ def wider_of_two(x: Tensor[M, K], w: Tensor[N, K]) -> Value:
 @matmul(dtypes={"w": bf16})
 def fixed_and_free(x: Tensor[M, K], w: Tensor[N, K]) -> Value:
     return x @ w.T
+
+
+@matmul(dtypes={"x": fp8e4m3, "w": fp8e5m2})
+def two_of_8_bits(x: Tensor[M, K], w: Tensor[N, K]) -> Value:
+    return x @ w.T
+
+
+@matmul(dtypes={"x": fp8e4m3, "w": fp8e4m3})
+def of_8_bits(x: Tensor[M, K], w: Tensor[N, K]) -> Value:
+    return x @ w.T
+
+
+@matmul(dtypes={"x": bf16, "w": f16})
+def two_of_16_bits(x: Tensor[M, K], w: Tensor[N, K]) -> Value:
+    return x @ w.T
+
+
+@matmul
+def rounded_by_hand(x: Tensor[M, K], w: Tensor[N, K]) -> Value:
+    return cast(exp(x), bf16) @ exp(w).T
+
+
+@matmul(dtypes={"w": i8})
+def widened_by_hand(x: Tensor[M, K], w: Index[N, K]) -> Value:
+    return x @ cast(w, x.dtype).T
+
+
+@matmul
+def counted(shown: Mask[M, K], w: Tensor[N, K]) -> Value:
+    return shown @ w.T

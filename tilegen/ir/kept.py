@@ -1,7 +1,7 @@
 """What a forward may save of its products, so that its backward need not multiply once more.
 
 The gradient of an epilogue starts from its pre-activation: the last value that all uses of a
-product have in common. To write and read it moves few bytes beside the flops of the product, for
+product have in common, and that is linear in it. To write and read it moves few bytes beside the flops of the product, for
 any contracted dimension of more than some hundreds.
 
 It is rounded to the type of the product's operands, which is what eager PyTorch saves as well.
@@ -10,14 +10,17 @@ It is rounded to the type of the product's operands, which is what eager PyTorch
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from math import prod
+from typing import Final
 
 from tilegen.ir import types
 from tilegen.ir.graph import Graph, Node
-from tilegen.ir.ops import TABLE
 from tilegen.ir.types import DType
 
 #: Sizes that stand for dimensions of any size, and bytes for elements of any type.
 USUAL_SIZE, USUAL_BYTES = 4096, 2
+
+#: Ops that end in no activation yet.
+_LINEAR: Final = ("add", "sub", "mul", "neg", "cast", "narrow")
 
 #: 16-bit flops of tensor cores in the time of a byte: from 156 (A100) to 295 (H100).
 FLOPS_PER_BYTE = 200
@@ -28,10 +31,12 @@ class Kept:
     """A value to save in place of the products that it is made of.
 
     Attributes:
+        name: what it is called in the spec, or else "product".
         dtype: what it is stored in.
         saves: whether that costs less time than the products.
     """
 
+    name: str
     dtype: DType
     saves: bool
 
@@ -63,7 +68,7 @@ def kept(graph: Graph, own: set[Node]) -> Mapping[Node, Kept]:
 
     Args:
         graph: the gradient's.
-        own: its nodes that depend on no upstream gradient.
+        own: those of its nodes that the forward computes.
     """
     users: dict[Node, dict[Node, None]] = {}
     for node in graph.nodes:
@@ -76,6 +81,7 @@ def kept(graph: Graph, own: set[Node]) -> Mapping[Node, Kept]:
             products.setdefault(_last_common(node, users, own - ends), []).append(node)
     return {
         value: Kept(
+            value.name or (value.op == "narrow" and value.args[0].name) or "product",
             _stored_in(graph, value, of[0]),
             sum(multiplying(graph, node) for node in of) > saving_one(graph, value),
         )
@@ -84,12 +90,11 @@ def kept(graph: Graph, own: set[Node]) -> Mapping[Node, Kept]:
 
 
 def _last_common(node: Node, users: Mapping[Node, Mapping[Node, None]], inside: set[Node]) -> Node:
-    """The last pointwise value of the forward through which all uses of a product go."""
+    """The last linear value of the forward through which all uses of a product go."""
     while node in inside and len(users[node]) == 1:
         (user,) = users[node]
-        pointwise = user.op in TABLE or user.op in ("cast", "narrow")
         alike = user.dims == node.dims and user.dtype.kind == node.dtype.kind == "float"
-        if user not in inside or not pointwise or not alike:
+        if user not in inside or user.op not in _LINEAR or not alike:
             break
         node = user
     return node
@@ -117,6 +122,7 @@ def _compared(graph: Graph, value: Node) -> bool:
     for node in graph.nodes:
         if not made.isdisjoint(node.args):
             made.add(node)
-            if node.dtype.kind == "bool" and made.issuperset(node.args):
+            compares = node.dtype.kind == "bool" and len(node.args) > 1
+            if compares and all(a in made and a.dtype.kind == "float" for a in node.args):
                 return True
     return False

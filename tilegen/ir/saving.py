@@ -15,11 +15,12 @@ from tilegen import errors
 from tilegen.ir import types
 from tilegen.ir.autodiff import Gradient
 from tilegen.ir.build import Builder
-from tilegen.ir.graph import Graph, Node, Operand, Output, rewrite, topological
+from tilegen.ir.graph import Graph, Node, Operand, Output, rewrite
 from tilegen.ir.kept import Kept, kept, multiplying, saving_one, usual_bytes
 from tilegen.ir.numerics import finalised
 from tilegen.ir.ops import TABLE
 from tilegen.ir.passes import share
+from tilegen.ir.statistics import forward_nodes, statistics
 from tilegen.ir.types import DType
 
 
@@ -56,7 +57,7 @@ def saving(
         BadOption: `keep` names something that cannot be saved.
     """
     forward, gradient = _shared(forward, gradient)
-    own = _forward_nodes(gradient)
+    own = forward_nodes(gradient)
     results = {
         output.name: output
         for output in forward.outputs
@@ -65,48 +66,30 @@ def saving(
         and output.value.dims
         and ("One",) not in output.stored
     }
-    products = kept(gradient.graph, own)
-    names = _names(forward, gradient)
+    products = kept(gradient.graph, own & set(forward.nodes))
     if keep is None:
         products = {node: product for node, product in products.items() if product.saves}
         safe = {n: o for n, o in results.items() if _is_safe(gradient, forward, o, products)}
         chosen = _cheapest(gradient, safe, products)
-        needed = _until(gradient, {*products, *(o.value for o in chosen)})
-        products = {node: product for node, product in products.items() if node in needed}
     else:
         chosen = [results[name] for name in keep if name in results]
-    known = {o.value: o for o in chosen}
+    known = {output.value: output for output in chosen}
+    names = _names(forward, gradient)
     sums = {
-        node: _private(forward, node, node.name or "product", product.dtype, names)
+        node: _private(forward, node, product.name, product.dtype, names)
         for node, product in products.items()
         if node not in known
     }
-    able = {output.name for output in sums.values()}
-    if keep is not None:
-        sums = {node: output for node, output in sums.items() if output.name in keep}
+    able = {*results, *(output.name for output in sums.values())}
+    sums = {node: o for node, o in sums.items() if keep is None or o.name in keep}
     made, stands_for = _loading(gradient, {**known, **sums})
-    multiplies = any(node.op == "contract" for node in forward.nodes)
-    there = set(forward.nodes)
-    stats: dict[Node, Output] = {}
-    for node in _statistics(made):
-        value = stands_for[node]
-        if multiplies and value not in there:
-            continue  # a kernel that multiplies has no rows at hand
-        same = next((o for o in forward.outputs if o.value is value and _exact(o)), None)
-        stats[node] = same or _statistic(forward, value, names)
+    stats = _statistics_of(forward, made, stands_for, names)
     if keep is not None:
+        _check_names(keep, able | {output.name for output in stats.values()})
         stats = {node: output for node, output in stats.items() if output.name in keep}
-        unknown = set(keep) - {o.name for o in (*stats.values(), *sums.values(), *chosen)}
-        if unknown:
-            can = (
-                ", ".join(sorted({*results, *able, *(o.name for o in stats.values())})) or "nothing"
-            )
-            raise errors.BadOption(
-                f"save= names {sorted(unknown)[0]!r}, which the backward cannot start from",
-                None, f"what it can: {can}",
-            )  # fmt: skip
     made, _ = _loading(_like_saved(made, chosen), stats)
-    more = (*sums.values(), *stats.values())
+    read = {node.attrs["tensor"] for node in made.graph.nodes if node.op == "load"}
+    more = (*(output for output in sums.values() if output.name in read), *stats.values())
     private = tuple(output for output in more if not output.public)
     saved = tuple(dict.fromkeys(o.name for o in (*chosen, *more)))
     alike = _alike(forward, made, present)
@@ -114,6 +97,15 @@ def saving(
         _reading(forward, made, alike),
         replace(forward, outputs=(*forward.outputs, *private)), saved, alike,
     )  # fmt: skip
+
+
+def _check_names(keep: Sequence[str], able: set[str]) -> None:
+    unknown = sorted(set(keep) - able)
+    if unknown:
+        raise errors.BadOption(
+            f"save= names {unknown[0]!r}, which the backward cannot start from",
+            None, f"what it can: {', '.join(sorted(able)) or 'nothing'}",
+        )  # fmt: skip
 
 
 def _shared(forward: Graph, gradient: Gradient) -> tuple[Graph, Gradient]:
@@ -147,16 +139,6 @@ def _by_states(graph: Graph) -> Graph:
     return share(rewrite(replace(graph, outputs=outputs), rule))
 
 
-def _forward_nodes(gradient: Gradient) -> set[Node]:
-    """The nodes of a gradient that depend on no upstream gradient."""
-    upstream = set(gradient.upstream.values())
-    found: set[Node] = set()
-    for node in gradient.graph.nodes:
-        if node.attrs.get("tensor") not in upstream and all(arg in found for arg in node.args):
-            found.add(node)
-    return found
-
-
 #: Ops that pass a rounding error on as it is, or next to other values.
 _BENIGN: Final = (
     "mul", "add", "sub", "neg", "where", "cast", "narrow", "detach", "expand", "take", "stack",
@@ -184,7 +166,7 @@ def _bears_rounding(gradient: Gradient, forward: Graph, output: Output) -> bool:
     """
     known = set(forward.nodes)
     made, stands_for = _loading(gradient, {output.value: output})
-    whole = {stands_for[node] for node in _statistics(made)}
+    whole = {stands_for[node] for node in statistics(made)}
     rounded: dict[Node, bool] = {output.value: False}  # and whether something was added
     for node in gradient.graph.nodes:
         places = [at for at, arg in enumerate(node.args) if arg in rounded]
@@ -249,44 +231,20 @@ def _until(gradient: Gradient, known: set[Node]) -> set[Node]:
     return seen
 
 
-_SUMS = ("reduce", "contract")
-
-
-def _statistics(gradient: Gradient) -> list[Node]:
-    """The values of whole rows that need reductions, where the rest of the backward takes over.
-
-    Either the last such values, or the reductions themselves, if those are fewer.
-    """
-    own = _forward_nodes(gradient)
-    below: dict[Node, frozenset[str]] = {}
-    for node in gradient.graph.nodes:
-        over = frozenset(node.attrs.get("over", ()))
-        inner = frozenset[str]().union(*(below[arg] for arg in node.args))
-        below[node] = inner - over if node.op == "contract" else inner | over
-    narrow = {
-        node for node in own
-        if below[node] and not below[node] & set(node.dims) and node.dtype.kind != "bool"
-    }  # fmt: skip
-    ends = {output.value for output in gradient.graph.outputs}
-    used = ends | {arg for node in gradient.graph.nodes if node not in narrow for arg in node.args}
-    last = [node for node in gradient.graph.nodes if node in narrow & used]
-    last = [node for node in last if not _follows(node, set(last) - {node})]
-    beneath = topological(tuple(last))
-    reductions = [node for node in beneath if node.op in ("reduce", "state") and node in narrow]
-    whole = {node.args[0] for node in reductions if node.op == "state"}
-    reductions = [node for node in reductions if node not in whole]
-    return reductions if len(reductions) < len(last) else last
-
-
-def _follows(node: Node, known: set[Node]) -> bool:
-    """Whether a value is made of known ones without a further reduction or product."""
-    if node in known:
-        return True
-    return node.op not in _SUMS and all(_follows(arg, known) for arg in node.args if _reduced(arg))
-
-
-def _reduced(node: Node) -> bool:
-    return any(part.op in _SUMS for part in topological((node,)))
+def _statistics_of(
+    forward: Graph, made: Gradient, stands_for: Mapping[Node, Node], names: set[str]
+) -> dict[Node, Output]:
+    """The statistics that a gradient reads, as outputs of the forward."""
+    there = set(forward.nodes)
+    multiplies = any(node.op == "contract" for node in there)
+    stats: dict[Node, Output] = {}
+    for node in statistics(made):
+        value = stands_for[node]
+        # A kernel that multiplies has no rows at hand for what only a gradient wants.
+        if value in there or not multiplies:
+            same = next((o for o in forward.outputs if o.value is value and _exact(o)), None)
+            stats[node] = same or _statistic(forward, value, names)
+    return stats
 
 
 def _exact(output: Output) -> bool:

@@ -174,7 +174,9 @@ class Value:
 
     def __matmul__(self, other: "Value") -> "Value":
         if not self.dims:
-            raise errors.MismatchedDimensions("@ of a value without dimensions", here())
+            raise errors.MismatchedDimensions(
+                "@ of a value without dimensions", here(), "write s * x"
+            )
         if isinstance(other, Value) and self.dims[-1] not in other.dims:
             raise errors.MismatchedDimensions(
                 f"@ contracts {self.dims[-1].__name__}, which [{_listed(other)}] lacks", here(),
