@@ -97,7 +97,7 @@ def _value(
         reduced: torch.Tensor = getattr(args[0], plain[attrs["monoid"]])(over, keepdim=True)
         return reduced
     if node.op == "stack":
-        return torch.cat(torch.broadcast_tensors(*args), axes[attrs["dim"]])
+        return torch.cat(torch.broadcast_tensors(*args), axes[attrs["dim"]])  # type: ignore[no-untyped-call]
     if node.op in ("cast", "narrow", "expand"):
         return args[0].double() if node.dtype.kind == "float" else args[0]
     text = TABLE[node.op].torch.format(*(f"v[{at}]" for at in range(len(args))))

@@ -223,3 +223,13 @@ def widened_by_hand(x: Tensor[M, K], w: Index[N, K]) -> Value:
 @matmul
 def counted(shown: Mask[M, K], w: Tensor[N, K]) -> Value:
     return shown @ w.T
+
+
+@matmul(dtypes={"x": i8, "w": i8})
+def low_nibbles(x: Index[M, K], w: Index[N, K]) -> Value:
+    return x @ ((w & 15) - 8).T
+
+
+@matmul(dtypes={"x": i8, "w": i8})
+def pairs_of_nibbles(x: Index[M, Two], w: Index[N]) -> Value:
+    return dot(x, stack(w & 15, (w >> 4) & 15, dim=Two), over=Two)

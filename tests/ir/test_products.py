@@ -1,5 +1,7 @@
 """Products: the types in which they multiply, the passes, and what is saved for their gradients."""
 
+from typing import Any
+
 import product_specs as specs
 import pytest
 import torch
@@ -26,6 +28,7 @@ from tilegen.build import differentiate
 from tilegen.ir import types
 from tilegen.ir.autodiff import differentiable, gradient
 from tilegen.ir.graph import Graph, Node
+from tilegen.ir.integers import widened
 from tilegen.ir.passes import simplify
 from tilegen.ir.saving import Saving
 from tilegen.ir.verify import verify
@@ -35,11 +38,11 @@ from tilegen.spec.source import SpecSource
 from tilegen.spec.trace import TracedSpec, trace
 
 
-def traced(spec: Spec[..., object]) -> TracedSpec:
+def traced(spec: Spec[..., Any]) -> TracedSpec:
     return trace(spec, SpecSource.of(spec.fn))
 
 
-def graph_of(spec: Spec[..., object]) -> Graph:
+def graph_of(spec: Spec[..., Any]) -> Graph:
     graph = traced(spec).variants[0].graph
     verify(graph)
     return graph
@@ -75,11 +78,12 @@ def said(product: Node) -> str:
         (specs.fixed_and_free, ["load @ load in bf16"]),
         (specs.integers, ["load @ load in i8"]),
         (specs.nibbles, ["load @ x.dtype in x.dtype"]),
+        (specs.low_nibbles, ["load @ i8 in i8"]),
         (specs.counted, ["w.dtype @ load in w.dtype"]),
     ],
     ids=lambda item: item.name if isinstance(item, Spec) else "",
 )  # fmt: skip
-def test_operands_are_in_one_storage_type(spec: Spec[..., object], wanted: list[str]) -> None:
+def test_operands_are_in_one_storage_type(spec: Spec[..., Any], wanted: list[str]) -> None:
     assert [said(product) for product in products(graph_of(spec))] == wanted
 
 
@@ -92,7 +96,7 @@ def test_sums_of_integers_are_int32() -> None:
 
 
 @pytest.mark.parametrize("spec", [specs.norm_linear, specs.linear_gelu, specs.lora])
-def test_a_result_is_stored_in_the_type_of_the_first_input(spec: Spec[..., object]) -> None:
+def test_a_result_is_stored_in_the_type_of_the_first_input(spec: Spec[..., Any]) -> None:
     assert graph_of(spec).outputs[0].dtype.name == "x.dtype"
 
 
@@ -115,7 +119,7 @@ def test_a_statistic_of_a_product_is_fp32() -> None:
     ],
     ids=lambda item: item.name if isinstance(item, Spec) else "",
 )
-def test_the_reference_is_readable(spec: Spec[..., object], text: str) -> None:
+def test_the_reference_is_readable(spec: Spec[..., Any], text: str) -> None:
     assert reference(graph_of(spec), (), lambda span: "").results == (text,)
 
 
@@ -135,6 +139,8 @@ def test_integers_are_multiplied_exactly() -> None:
     (found,) = function(graph_of(specs.integers), ())(x, w, None)
     assert found.dtype == torch.int32
     assert torch.equal(found, x.int() @ w.int().T)
+    (found,) = function(graph_of(specs.low_nibbles), ())(x, w, None)
+    assert torch.equal(found, x.int() @ ((w.int() & 15) - 8).T)
 
 
 # ---- passes -----------------------------------------------------------------------------------
@@ -154,9 +160,11 @@ SIMPLIFIED = [spec for spec in specs.PRODUCTS if spec.name != "scores_by_row"]
 
 
 @pytest.mark.parametrize(
-    "spec", [*SIMPLIFIED, taken, taken_apart, specs.nibbles], ids=lambda spec: spec.name
+    "spec",
+    [*SIMPLIFIED, taken, taken_apart, specs.nibbles, specs.pairs_of_nibbles],
+    ids=lambda spec: spec.name,
 )
-def test_passes_keep_what_a_product_is(spec: Spec[..., object]) -> None:
+def test_passes_keep_what_a_product_is(spec: Spec[..., Any]) -> None:
     op = traced(spec)
     graph = op.variants[0].graph
     simple = simplify(graph)
@@ -168,7 +176,7 @@ def test_passes_keep_what_a_product_is(spec: Spec[..., object]) -> None:
     numbers = {param.name: value for param, value in zip(op.params, values, strict=True)}
     found = evaluate(simple, tensors, numbers)
     for one, other in zip(found, wanted, strict=True):
-        torch.testing.assert_close(one, other.detach(), rtol=1e-6, atol=1e-9)
+        torch.testing.assert_close(one, other.detach(), rtol=1e-6, atol=1e-9, check_dtype=False)
 
 
 def test_a_take_reaches_the_tensors_of_a_product() -> None:
@@ -180,6 +188,13 @@ def test_a_take_reaches_the_tensors_of_a_product() -> None:
 def test_a_product_over_a_dimension_that_is_taken_apart_is_a_sum() -> None:
     parts = products(simplify(graph_of(specs.rotated)))
     assert [part.attrs["over"] for part in parts] == [("K",), ("K",)]
+
+
+def test_integers_that_are_multiplied_one_by_one_are_widened() -> None:
+    whole, apart = graph_of(specs.low_nibbles), simplify(graph_of(specs.pairs_of_nibbles))
+    for graph, wide in ((whole, 0), (apart, 2)):
+        found = widened(tuple(output.value for output in graph.outputs))
+        assert len([node for node in found if node.op == "narrow"]) == wide
 
 
 @matmul
@@ -208,7 +223,7 @@ def test_gradients_are_not_rounded_to_8_bits() -> None:
     assert {product.attrs["operand"] for product in products(made)} == {types.bf16}
 
 
-def saved(spec: Spec[..., object]) -> Saving:
+def saved(spec: Spec[..., Any]) -> Saving:
     op = traced(spec)
     found = differentiate(op, op.variants[0])
     assert found is not None
@@ -265,7 +280,7 @@ def in_a_range(x: Tensor[M, K], w: Tensor[N, K]) -> Value:
     ],
     ids=lambda item: item.name if isinstance(item, Spec) else "",
 )
-def test_pre_activations_are_saved(spec: Spec[..., object], what: dict[str, str]) -> None:
+def test_pre_activations_are_saved(spec: Spec[..., Any], what: dict[str, str]) -> None:
     found = saved(spec)
     verify(found.forward)
     verify(found.gradient.graph)
@@ -291,7 +306,7 @@ def test_a_pre_activation_is_named() -> None:
 
 
 @pytest.mark.parametrize("spec", specs.PRODUCTS, ids=lambda spec: spec.name)
-def test_gradients_from_what_was_saved(spec: Spec[..., object]) -> None:
+def test_gradients_from_what_was_saved(spec: Spec[..., Any]) -> None:
     op = traced(spec)
     found = saved(spec)
     sizes = sizes_of(op.variants[0].graph)
