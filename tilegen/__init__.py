@@ -48,7 +48,7 @@ from tilegen.spec.dims import (
     Y,
     Z,
 )
-from tilegen.spec.families import Spec, elementwise, rowwise
+from tilegen.spec.families import Spec, elementwise, matmul, rowwise
 from tilegen.spec.functions import (
     abs,
     cast,
@@ -100,7 +100,7 @@ from tilegen.spec.reductions import (
     variance,
 )
 from tilegen.spec.tensors import Index, Mask, Out, Scalar, Size, Static, Tensor
-from tilegen.spec.value import Value
+from tilegen.spec.value import Value, dot
 from tilegen.version import VERSION
 
 __version__ = VERSION
@@ -155,6 +155,7 @@ __all__ = [
     "clamp",
     "cos",
     "detach",
+    "dot",
     "elementwise",
     "elu",
     "erf",
@@ -177,6 +178,7 @@ __all__ = [
     "log1p",
     "log2",
     "logsumexp",
+    "matmul",
     "max",
     "maximum",
     "mean",

@@ -19,6 +19,7 @@ from tilegen import (
     exp,
     i32,
     index,
+    matmul,
     max,
     mean,
     rowwise,
@@ -106,6 +107,18 @@ def optional(x: Tensor[M, N], shift: Tensor[N] | None = None) -> Value:
     return x if shift is None else x + index(N) * shift
 
 
+@matmul
+def linear(x: Tensor[M, N], w: Tensor[V, N]) -> tuple[Value, Value]:
+    y = x @ w.T
+    z = y * 2.0
+    return y, z
+
+
+@matmul
+def two_layers(x: Tensor[M, N], w: Tensor[V, N], down: Tensor[V, N]) -> Value:
+    return exp(x @ w.T) @ down
+
+
 CASES = (
     (sums, {"M": (), "N": ("total", "scaled")}),
     (square_of_a_sum, {"M": ()}),
@@ -121,6 +134,8 @@ CASES = (
     (drawn, {"B": ()}),
     (grouped, {"M": ()}),
     (optional, {"M": ()}),
+    (linear, {"M": (), "N": ("y", "z"), "V": ()}),
+    (two_layers, {"M": (), "V": ("out",)}),
 )
 
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from golden import Golden
+from product_mistakes import MISTAKES
 
 from tilegen.spec import load
 
@@ -257,7 +258,7 @@ SPECS = {
 
 HEAD = """\
 from tilegen import (
-    Flat, K, M, N, Out, Tensor, Value, elementwise, index, mean, rowwise, sum, where,
+    Flat, Index, K, M, N, Out, Tensor, Value, dot, elementwise, index, matmul, mean, rowwise, sum, where,
 )  # fmt: skip
 
 """
@@ -265,7 +266,7 @@ from tilegen import (
 
 def spec(name: str) -> str:
     """The text of a faulty spec file."""
-    lines = SPECS[name].strip("\n").splitlines()
+    lines = {**SPECS, **MISTAKES}[name].strip("\n").splitlines()
     return HEAD + "\n".join(line.removeprefix("    " * 2) for line in lines).rstrip() + "\n"
 
 
@@ -282,7 +283,7 @@ def test_an_awkward_docstring_is_no_mistake(project: Any, tilegen: Run) -> None:
         )
 
 
-@pytest.mark.parametrize("name", SPECS)
+@pytest.mark.parametrize("name", [*SPECS, *MISTAKES])
 def test_a_mistake_is_said_with_its_place(
     project: Any, tilegen: Run, golden: Golden, name: str
 ) -> None:

@@ -7,8 +7,11 @@ import sympy
 from tilegen.analysis.cost import ZERO, count, element
 from tilegen.ir.graph import Graph, Node
 
-#: No kernel of their own: views, scalars, and tensors that are there already.
-_FREE = ("load", "const", "param", "size", "index", "state", "parameter", "detach", "expand")
+#: No kernel of their own: views, scalars, tensors that are there already, and the rounding that
+#: arithmetic in the inputs' own types has done.
+_FREE = (
+    "load", "const", "param", "size", "index", "state", "parameter", "detach", "expand", "narrow",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,8 +28,19 @@ def check_family(family: str, graph: Graph) -> None:
     """Whether a graph is what the decorator of its spec asserts.
 
     Raises:
-        FamilyMismatch: an elementwise op has a reduction, or a rowwise one has none.
+        FamilyMismatch: an elementwise op has a reduction, a rowwise one has none, a matmul one has no
+            product, or another one has.
     """
+    product = next((node for node in graph.nodes if node.op == "contract"), None)
+    if family == "matmul":
+        if product is None:
+            raise errors.FamilyMismatch("a matmul op without a product", None, "use @ or dot()")
+        return
+    if product is not None:
+        article = "an" if family == "elementwise" else "a"
+        raise errors.FamilyMismatch(
+            f"a product in {article} {family} op", product.span, "use @matmul"
+        )
     found = next((node for node in graph.nodes if node.op == "reduce"), None)
     if family == "elementwise" and found is not None:
         raise errors.FamilyMismatch(

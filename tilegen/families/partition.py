@@ -9,6 +9,7 @@ everything else is computed again from the inputs.
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from tilegen import errors
 from tilegen.families.names import Names, taken
 from tilegen.families.summed import find
 from tilegen.ir import types
@@ -38,7 +39,17 @@ class Stage:
 
 
 def partition(graph: Graph) -> tuple[Stage, ...]:
-    """The stages of a graph, in the order in which they run."""
+    """The stages of a graph, in the order in which they run.
+
+    Raises:
+        Unschedulable: it has products, which no family computes yet.
+    """
+    product = next((node for node in graph.nodes if node.op == "contract"), None)
+    if product is not None:
+        raise errors.Unschedulable(
+            "a product of two tensors", product.span,
+            "no family builds products yet; sum(a * b, K) is one for small K",
+        )  # fmt: skip
     home = _homes(graph)
     if not home:
         return (Stage("elementwise", graph, ()),)

@@ -17,6 +17,7 @@ from tilegen.ir import types
 from tilegen.ir.build import Builder
 from tilegen.ir.derivatives import of_argument
 from tilegen.ir.graph import DimInfo, Graph, Node, Operand, Output
+from tilegen.ir.products import of_factors
 from tilegen.ir.types import DType
 
 Passed = Iterator[tuple[Node, Node]]
@@ -165,7 +166,12 @@ class _Reverse:
                 self.add(arg, gradient, self._broadcast(arg, node))
 
     def _broadcast(self, arg: Node, user: Node) -> tuple[str, ...]:
-        """The dimensions along which a user broadcasts its argument; a stack makes a new one."""
+        """The dimensions along which a user broadcasts its argument; a stack makes a new one.
+
+        What a product passes is summed over them already.
+        """
+        if user.op == "contract":
+            return ()
         new = {user.attrs["dim"]} if user.op == "stack" else set()
         return tuple(d for d in self.build.dims if d in set(user.dims) - set(arg.dims) - new)
 
@@ -311,6 +317,7 @@ _STRUCTURAL: Mapping[str, Callable[[Builder, Node, Node], Passed]] = {
     "stack": _stack,
     "take": _take,
     "reduce": _reduce,
+    "contract": of_factors,
     "state": _state,
 }
 

@@ -71,6 +71,19 @@ class Builder:
             attrs={"monoid": monoid, "over": over, **attrs}, span=self.span,
         )  # fmt: skip
 
+    def contract(
+        self, a: Node, b: Node, over: tuple[str, ...], operand: DType, accumulator: DType
+    ) -> Node:
+        """A sum of products over dimensions of both."""
+        dims = tuple(dim for dim in self.union(a, b) if dim not in over)
+        attrs = {"over": over, "operand": operand, "accumulator": accumulator}
+        dtype = types.computed(accumulator)
+        return Node("contract", (a, b), dims, dtype=dtype, attrs=attrs, span=self.span)
+
+    def narrow(self, node: Node, to: DType) -> Node:
+        """A value rounded to a storage type."""
+        return Node("narrow", (node,), node.dims, dtype=node.dtype, attrs={"to": to})
+
     def state(self, reduction: Node, position: int) -> Node:
         """One component of a reduction's tuple of states."""
         return Node(

@@ -142,10 +142,10 @@ class Graph:
 
     @property
     def arguments(self) -> tuple[Operand, ...]:
-        """The operands of which a kernel needs the address: those that it reads or casts to."""
+        """The operands of which a kernel needs the address: those that it reads or rounds to."""
         nodes = self.nodes
         named = {node.attrs["tensor"] for node in nodes if node.op == "load"}
-        named |= {node.attrs["to"].like for node in nodes if node.op == "cast"}
+        named |= {node.attrs["to"].like for node in nodes if node.op in ("cast", "narrow")}
         return tuple(operand for operand in self.operands if operand.name in named)
 
     @property

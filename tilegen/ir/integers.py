@@ -7,10 +7,10 @@ COMPARISONS = frozenset(("eq", "ne", "lt", "le", "gt", "ge"))
 
 
 def widened(roots: tuple[Node, ...]) -> set[Node]:
-    """Loads and casts of narrow integers that something computes with.
+    """Loads and roundings of narrow integers that something computes with.
 
-    The language knows one kind of integer. Positions and what is only compared or stored stay as
-    they are.
+    The language knows one kind of integer. Positions and what is only compared, stored or multiplied
+    by a product stay as they are.
     """
     found: set[Node] = set()
     for node in topological(roots):
@@ -20,10 +20,14 @@ def widened(roots: tuple[Node, ...]) -> set[Node]:
 
 
 def _narrow_source(node: Node) -> Node | None:
-    """The load or the cast that a value comes from as it is, if that may be narrow."""
+    """The load, cast or narrowing that a value comes from as it is, if that may be narrow."""
     while node.op == "take" or (node.op == "reduce" and node.attrs["monoid"] in ("max", "min")):
         node = node.args[0]
-    if node.op == "cast" and 0 < node.attrs["to"].bits < 32 and node.dtype.kind == "int":
+    if (
+        node.op in ("cast", "narrow")
+        and 0 < node.attrs["to"].bits < 32
+        and node.dtype.kind == "int"
+    ):
         return node
     return node if node.op == "load" and node.dtype.kind == "int" else None
 

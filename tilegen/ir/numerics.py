@@ -114,7 +114,7 @@ def _before_discontinuities(graph: Graph) -> set[Span | None]:
     seen: set[Node] = set()
     while stack:
         node = stack.pop()
-        if node not in seen and (node.op in TABLE or node.op == "cast"):
+        if node not in seen and (node.op in TABLE or node.op in ("cast", "narrow")):
             seen.add(node)
             found.add(node.span)
             stack.extend(node.args)
@@ -122,7 +122,7 @@ def _before_discontinuities(graph: Graph) -> set[Span | None]:
 
 
 def _is_discontinuous(node: Node) -> bool:
-    if node.op == "cast":
+    if node.op in ("cast", "narrow"):
         to: DType = node.attrs["to"]
         return to.kind != "float" or to.bits == 8
     return node.op in ("round", "floor", "floordiv", "mod") or (

@@ -63,8 +63,14 @@ def _substitute(
         return done[node]
     if node.op == "index":
         return position
-    if node.op == "reduce" and dim in node.attrs["over"]:
+    over: tuple[str, ...] = node.attrs.get("over", ())
+    if dim in over:
         return node
+    if not set(over).isdisjoint(position.dims):
+        raise errors.Unschedulable(
+            f"a take along {dim} of a sum over {over[0]}, at positions that differ along it",
+            node.span, f"give the positions another dimension than {over[0]}",
+        )  # fmt: skip
     args = tuple(_substitute(arg, dim, position, guard, build, done) for arg in node.args)
     if node.op == "expand":
         wanted = {*position.dims, *(name for name in node.dims if name != dim)}
@@ -75,10 +81,7 @@ def _substitute(
         old = args[count:]
         args = (*args[:count], build.op("and", old[0], guard) if old else guard)
         attrs["guarded"] = True
-    dims = tuple(
-        name for name in build.union(*args)
-        if node.op != "reduce" or name not in attrs["over"]
-    )  # fmt: skip
+    dims = tuple(name for name in build.union(*args) if name not in over)
     done[node] = replace(node, args=args, dims=dims, attrs=attrs, name="")
     return done[node]
 
@@ -139,6 +142,8 @@ class _Splitter:
             return self.component(node.args[position], position)
         if node.op == "reduce" and self.dim in node.attrs["over"]:
             return self._reduction(node)
+        if node.op == "contract" and self.dim in node.attrs["over"]:
+            return self._product(node)
         args = tuple(self.component(arg, position) for arg in node.args)
         dims = tuple(name for name in node.dims if name != self.dim)
         name = f"{node.name}_{position}" if node.name and self.dim in node.dims else node.name
@@ -170,6 +175,19 @@ class _Splitter:
                 joined = build.op(combine[monoid], joined, part)
             return build.reduce(monoid, joined, rest) if rest else joined
         raise errors.Unschedulable(f"{monoid} over several dimensions", node.span)
+
+    def _product(self, node: Node) -> Node:
+        """A product that sums over the dimension: the sum of those of its components."""
+        build = Builder(self.dims, node.span)
+        rest = tuple(name for name in node.attrs["over"] if name != self.dim)
+        kinds = node.attrs["operand"], node.attrs["accumulator"]
+        total = None
+        for position in range(self.size):
+            a, b = (self.component(arg, position) for arg in node.args)
+            part = build.contract(a, b, rest, *kinds) if rest else build.op("mul", a, b)
+            total = build.op("add", total, part) if total else part
+        assert total is not None
+        return replace(total, name=node.name)
 
 
 def expand_variance_of_stacks(graph: Graph) -> Graph:

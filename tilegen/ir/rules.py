@@ -131,18 +131,20 @@ def _rounds(dtype: DType) -> bool:
     return dtype.bits != 0 or dtype.like != ""
 
 
-def _held(node: Node, dtype: DType) -> bool:
+def is_held(node: Node, dtype: DType) -> bool:
     """Whether a value is in a storage type: loaded, or narrowed to this one."""
     if node.op in ("narrow", "cast"):
         return bool(node.attrs.get("to") == dtype)
     if node.op in ("take", "detach"):
-        return _held(node.args[0], dtype)
+        return is_held(node.args[0], dtype)
     return node.op == "load"
 
 
 def _narrowed(node: Node, graph: Graph) -> bool:
     operand = node.attrs["operand"]
-    return operand == types.f32 or not _rounds(operand) or all(_held(a, operand) for a in node.args)
+    return (
+        operand == types.f32 or not _rounds(operand) or all(is_held(a, operand) for a in node.args)
+    )
 
 
 def _multiplied(node: Node, graph: Graph) -> bool:

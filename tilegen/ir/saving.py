@@ -2,26 +2,26 @@
 
 The gradient of a graph computes again what it needs of the forward. Here some of these values are
 replaced by loads of what the forward left in memory: results of the op where that reads fewer
-bytes, and statistics of rows, which are small beside the pass over a row that each of them saves.
+bytes; what products were added up to, which is less than to multiply again (see `ir/kept.py`);
+and statistics of rows, which are small beside the pass over a row that each of them saves.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
-from math import prod
 from typing import Final
 
 from tilegen import errors
 from tilegen.ir import types
 from tilegen.ir.autodiff import Gradient
 from tilegen.ir.build import Builder
-from tilegen.ir.graph import Graph, Node, Operand, Output, rewrite, topological
+from tilegen.ir.graph import Graph, Node, Operand, Output, rewrite
+from tilegen.ir.kept import Kept, kept, multiplying, saving_one, usual_bytes
 from tilegen.ir.numerics import finalised
 from tilegen.ir.ops import TABLE
 from tilegen.ir.passes import share
-
-#: Sizes that stand for dimensions of any size, and bytes for elements of any type.
-USUAL_SIZE, USUAL_BYTES = 4096, 2
+from tilegen.ir.statistics import forward_nodes, statistics
+from tilegen.ir.types import DType
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,8 +31,8 @@ class Saving:
     Attributes:
         gradient: with loads in place of what was saved; its operands are those that are read, and
             those whose shape or type is needed.
-        forward: the forward with statistics that it saves among its outputs; they are not public.
-        saved: names of saved results and statistics, each an output of the forward.
+        forward: the forward with what else it saves among its outputs: not public, and optional.
+        saved: names of what is saved, each an output of the forward.
         alike: names of operands that give shapes and types alone.
     """
 
@@ -50,14 +50,14 @@ def saving(
     Args:
         forward: the graph that was differentiated.
         gradient: its gradient.
-        keep: names of the results and statistics to save; None to choose by bytes.
+        keep: names of the results, pre-activations and statistics to save; None to choose by bytes.
         present: operands that the backward takes even if it reads nothing of them.
 
     Raises:
         BadOption: `keep` names something that cannot be saved.
     """
     forward, gradient = _shared(forward, gradient)
-    own = _forward_nodes(gradient)
+    own = forward_nodes(gradient)
     results = {
         output.name: output
         for output in forward.outputs
@@ -66,37 +66,46 @@ def saving(
         and output.value.dims
         and ("One",) not in output.stored
     }
+    products = kept(gradient.graph, own & set(forward.nodes))
     if keep is None:
-        safe = {
-            n: o for n, o in results.items() if _exact(o) or _bears_rounding(gradient, forward, o)
-        }
-        chosen = _cheapest(gradient, safe)
+        products = {node: product for node, product in products.items() if product.saves}
+        safe = {n: o for n, o in results.items() if _is_safe(gradient, forward, o, products)}
+        chosen = _cheapest(gradient, safe, products)
     else:
         chosen = [results[name] for name in keep if name in results]
-    made, stands_for = _loading(gradient, {o.value: o for o in chosen})
+    known = {output.value: output for output in chosen}
     names = _names(forward, gradient)
-    stats: dict[Node, Output] = {}
-    for node in _statistics(made):
-        value = stands_for[node]
-        known = next((o for o in forward.outputs if o.value is value and _exact(o)), None)
-        stats[node] = known or _statistic(forward, value, names)
+    sums = {
+        node: _private(forward, node, product.name, product.dtype, names)
+        for node, product in products.items()
+        if node not in known
+    }
+    able = {*results, *(output.name for output in sums.values())}
+    sums = {node: o for node, o in sums.items() if keep is None or o.name in keep}
+    made, stands_for = _loading(gradient, {**known, **sums})
+    stats = _statistics_of(forward, made, stands_for, names)
     if keep is not None:
+        _check_names(keep, able | {output.name for output in stats.values()})
         stats = {node: output for node, output in stats.items() if output.name in keep}
-        unknown = set(keep) - {o.name for o in (*stats.values(), *chosen)}
-        if unknown:
-            can = ", ".join(sorted({*results, *(o.name for o in stats.values())})) or "nothing"
-            raise errors.BadOption(
-                f"save= names {sorted(unknown)[0]!r}, which the backward cannot start from",
-                None, f"what it can: {can}",
-            )  # fmt: skip
     made, _ = _loading(_like_saved(made, chosen), stats)
-    private = tuple(output for output in stats.values() if not output.public)
-    saved = tuple(dict.fromkeys(o.name for o in (*chosen, *stats.values())))
+    read = {node.attrs["tensor"] for node in made.graph.nodes if node.op == "load"}
+    more = (*(output for output in sums.values() if output.name in read), *stats.values())
+    private = tuple(output for output in more if not output.public)
+    saved = tuple(dict.fromkeys(o.name for o in (*chosen, *more)))
     alike = _alike(forward, made, present)
     return Saving(
         _reading(forward, made, alike),
         replace(forward, outputs=(*forward.outputs, *private)), saved, alike,
     )  # fmt: skip
+
+
+def _check_names(keep: Sequence[str], able: set[str]) -> None:
+    unknown = sorted(set(keep) - able)
+    if unknown:
+        raise errors.BadOption(
+            f"save= names {unknown[0]!r}, which the backward cannot start from",
+            None, f"what it can: {', '.join(sorted(able)) or 'nothing'}",
+        )  # fmt: skip
 
 
 def _shared(forward: Graph, gradient: Gradient) -> tuple[Graph, Gradient]:
@@ -130,23 +139,22 @@ def _by_states(graph: Graph) -> Graph:
     return share(rewrite(replace(graph, outputs=outputs), rule))
 
 
-def _forward_nodes(gradient: Gradient) -> set[Node]:
-    """The nodes of a gradient that depend on no upstream gradient."""
-    upstream = set(gradient.upstream.values())
-    found: set[Node] = set()
-    for node in gradient.graph.nodes:
-        if node.attrs.get("tensor") not in upstream and all(arg in found for arg in node.args):
-            found.add(node)
-    return found
-
-
 #: Ops that pass a rounding error on as it is, or next to other values.
 _BENIGN: Final = (
     "mul", "add", "sub", "neg", "where", "cast", "narrow", "detach", "expand", "take", "stack",
-    "reduce",
+    "reduce", "contract",
 )  # fmt: skip
 #: Ops, with the place of an argument, that make much of an error in it once something was added.
 _SINGULAR: Final = {("div", 1), ("log", 0), ("log2", 0), ("sqrt", 0), ("rsqrt", 0), ("pow", 0)}
+
+
+def _is_safe(
+    gradient: Gradient, forward: Graph, output: Output, products: Mapping[Node, Kept]
+) -> bool:
+    """Whether a gradient may start from a result as it is stored."""
+    product = products.get(output.value)
+    rounded_anyway = product is not None and product.dtype is not types.real
+    return _exact(output) or rounded_anyway or _bears_rounding(gradient, forward, output)
 
 
 def _bears_rounding(gradient: Gradient, forward: Graph, output: Output) -> bool:
@@ -158,7 +166,7 @@ def _bears_rounding(gradient: Gradient, forward: Graph, output: Output) -> bool:
     """
     known = set(forward.nodes)
     made, stands_for = _loading(gradient, {output.value: output})
-    whole = {stands_for[node] for node in _statistics(made)}
+    whole = {stands_for[node] for node in statistics(made)}
     rounded: dict[Node, bool] = {output.value: False}  # and whether something was added
     for node in gradient.graph.nodes:
         places = [at for at, arg in enumerate(node.args) if arg in rounded]
@@ -171,82 +179,72 @@ def _bears_rounding(gradient: Gradient, forward: Graph, output: Output) -> bool:
             return False
         if added and any((node.op, at) in _SINGULAR for at in places):
             return False
-        rounded[node] = added or node.op in ("add", "sub", "reduce")
+        rounded[node] = added or node.op in ("add", "sub", "reduce", "contract")
     return True
 
 
-def _cheapest(gradient: Gradient, results: Mapping[str, Output]) -> list[Output]:
+def _cheapest(
+    gradient: Gradient, results: Mapping[str, Output], products: Mapping[Node, Kept]
+) -> list[Output]:
     """The results whose use reads the fewest bytes; of equals the one with the least work."""
     best: tuple[tuple[float, int], list[Output]] | None = None
     for count in range(len(results) + 1):
         for chosen in combinations(results.values(), count):
-            cost = _cost(gradient, chosen)
+            cost = _cost(gradient, chosen, products)
             if best is None or cost < best[0]:
                 best = cost, list(chosen)
     assert best is not None
     return best[1]
 
 
-def _cost(gradient: Gradient, chosen: Sequence[Output]) -> tuple[float, int]:
-    """Bytes that are read, and special functions, with these results loaded."""
+def _cost(
+    gradient: Gradient, chosen: Sequence[Output], products: Mapping[Node, Kept]
+) -> tuple[float, int]:
+    """Bytes that move, and special functions, with these results loaded."""
+    graph = gradient.graph
     loaded = {output.value: output.dims for output in chosen}
-    read: dict[str, tuple[str, ...]] = {}
+    read: dict[str, float] = {}
     work = 0
+    for node in _until(gradient, {*loaded, *products}):
+        if node in loaded:
+            read[f"saved {id(node)}"] = usual_bytes(graph, loaded[node])
+        elif node in products:
+            read[f"saved {id(node)}"] = saving_one(graph, node)
+        elif node.op == "load":
+            read[node.attrs["tensor"]] = usual_bytes(graph, node.attrs["dims"])
+        elif node.op == "contract":
+            read[f"product {id(node)}"] = multiplying(graph, node)
+        else:
+            work += TABLE[node.op].special if node.op in TABLE else 0
+    return sum(read.values()), work
+
+
+def _until(gradient: Gradient, known: set[Node]) -> set[Node]:
+    """The nodes that a gradient computes, and those of the known ones that it starts from."""
     stack = [output.value for output in gradient.graph.outputs]
     seen: set[Node] = set()
     while stack:
         node = stack.pop()
-        if node in seen:
-            continue
-        seen.add(node)
-        if node in loaded:
-            read[f"saved {id(node)}"] = loaded[node]
-            continue
-        if node.op == "load":
-            read[node.attrs["tensor"]] = node.attrs["dims"]
-        work += TABLE[node.op].special if node.op in TABLE else 0
-        stack.extend(node.args)
-    return sum(_bytes(gradient.graph, dims) for dims in read.values()), work
+        if node not in seen:
+            seen.add(node)
+            stack.extend(() if node in known else node.args)
+    return seen
 
 
-def _bytes(graph: Graph, dims: Iterable[str]) -> float:
-    return USUAL_BYTES * prod(graph.dims[dim].size or USUAL_SIZE for dim in dims if dim != "One")
-
-
-def _statistics(gradient: Gradient) -> list[Node]:
-    """The values of whole rows that need reductions, where the rest of the backward takes over.
-
-    Either the last such values, or the reductions themselves, if those are fewer.
-    """
-    own = _forward_nodes(gradient)
-    below: dict[Node, frozenset[str]] = {}
-    for node in gradient.graph.nodes:
-        over = frozenset(node.attrs["over"]) if node.op == "reduce" else frozenset[str]()
-        below[node] = over.union(*(below[arg] for arg in node.args))
-    narrow = {
-        node for node in own
-        if below[node] and not below[node] & set(node.dims) and node.dtype.kind != "bool"
-    }  # fmt: skip
-    ends = {output.value for output in gradient.graph.outputs}
-    used = ends | {arg for node in gradient.graph.nodes if node not in narrow for arg in node.args}
-    last = [node for node in gradient.graph.nodes if node in narrow & used]
-    last = [node for node in last if not _follows(node, set(last) - {node})]
-    beneath = topological(tuple(last))
-    reductions = [node for node in beneath if node.op in ("reduce", "state") and node in narrow]
-    whole = {node.args[0] for node in reductions if node.op == "state"}
-    reductions = [node for node in reductions if node not in whole]
-    return reductions if len(reductions) < len(last) else last
-
-
-def _follows(node: Node, known: set[Node]) -> bool:
-    """Whether a value is made of known ones without a further reduction."""
-    if node in known:
-        return True
-    return node.op != "reduce" and all(_follows(arg, known) for arg in node.args if _reduced(arg))
-
-
-def _reduced(node: Node) -> bool:
-    return any(part.op == "reduce" for part in topological((node,)))
+def _statistics_of(
+    forward: Graph, made: Gradient, stands_for: Mapping[Node, Node], names: set[str]
+) -> dict[Node, Output]:
+    """The statistics that a gradient reads, as outputs of the forward."""
+    there = set(forward.nodes)
+    multiplies = any(node.op == "contract" for node in there)
+    stats: dict[Node, Output] = {}
+    for node in statistics(made):
+        value = stands_for[node]
+        # A kernel that multiplies has no rows at hand for what only a gradient wants.
+        if value in there or not multiplies:
+            same = next((o for o in forward.outputs if o.value is value and _exact(o)), None)
+            stats[node] = same or _statistic(forward, value, names)
+    return stats
 
 
 def _exact(output: Output) -> bool:
@@ -268,12 +266,17 @@ def _statistic(forward: Graph, node: Node, names: set[str]) -> Output:
         wish = ("row_top", "row_total")[node.attrs["position"]]
         if node.attrs["position"] == 0:
             value = _maximum_of_something(Builder(forward.dims, node.span), node)
+    dtype = types.real if node.dtype.kind == "float" else types.i64
+    return _private(forward, value, wish, dtype, names)
+
+
+def _private(forward: Graph, value: Node, wish: str, dtype: DType, names: set[str]) -> Output:
+    """A value as an output that no caller sees."""
     name, count = wish, 2
     while name in names:
         name, count = f"{wish}_{count}", count + 1
     names.add(name)
-    dtype = types.real if node.dtype.kind == "float" else types.i64
-    stored = tuple((dim,) for dim in forward.ordered(node.dims))
+    stored = tuple((dim,) for dim in forward.ordered(value.dims))
     return Output(name, value, stored, dtype, public=False, optional=True)
 
 
@@ -318,7 +321,9 @@ def _alike(forward: Graph, gradient: Gradient, present: Iterable[str]) -> tuple[
     """The operands that are not read, but tell the shape or type of a gradient, or a variant."""
     graph = gradient.graph
     read = {node.attrs["tensor"] for node in graph.nodes if node.op == "load"}
-    wanted = {output.dtype.like for output in graph.outputs} | set(present)
+    attrs = (value for node in graph.nodes for value in node.attrs.values())
+    wanted = {value.like for value in attrs if isinstance(value, DType)} | set(present)
+    wanted |= {output.dtype.like for output in graph.outputs}
     used = {dim for node in graph.nodes for dim in node.dims}
     used |= {node.attrs["dim"] for node in graph.nodes if node.op == "size"}
     used |= {dim for output in graph.outputs for dim in output.dims}

@@ -5,15 +5,17 @@ the graph's order of dimensions, so that broadcasting only ever inserts axes.
 """
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from tilegen.ir import types
 from tilegen.ir.autodiff import softmax_of
 from tilegen.ir.derivatives import is_number
-from tilegen.ir.graph import DimInfo, Graph, Node, Operand, Output, Param, Span
+from tilegen.ir.graph import Graph, Node, Operand, Output, Param, Span
 from tilegen.ir.integers import widened
 from tilegen.ir.ops import CALL, MULTIPLY, TABLE, UNARY
+from tilegen.render.products import product
+from tilegen.render.sizes import Line, Sizes
 
 REDUCTIONS = {
     "sum": "{x}.sum({axes})",
@@ -26,15 +28,6 @@ REDUCTIONS = {
     "all": "torch.all({x}, {axes})",
     "logsumexp": "torch.logsumexp({x}, {axes})",
 }
-
-
-@dataclass(frozen=True, slots=True)
-class Line:
-    """One statement of a reference, with the line of the spec that it came from."""
-
-    target: str
-    value: str
-    comment: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,59 +48,6 @@ def reference(graph: Graph, params: tuple[Param, ...], line_of: Callable[[Span],
     return Reference(tuple(printer.sizes.lines() + printer.lines), results)
 
 
-class _Sizes:
-    """Sizes of dimensions, defined only where the body uses them."""
-
-    def __init__(self, graph: Graph, params: tuple[Param, ...]) -> None:
-        self.dims: Mapping[str, DimInfo] = graph.dims
-        self.rules = self._rules(graph, params)
-        self.used: dict[str, None] = {}
-
-    def __call__(self, dim: str) -> str:
-        fixed = self.dims[dim].size
-        if fixed is not None:
-            return str(fixed)
-        self.used[dim] = None
-        return dim
-
-    def lines(self) -> list[Line]:
-        """Definitions of the sizes in use, those they are made of first."""
-        needed: dict[str, None] = {}
-
-        def need(dim: str) -> None:
-            for other in self.rules[dim][1]:
-                need(other)
-            needed[dim] = None
-
-        for dim in self.used:
-            need(dim)
-        return [Line(dim, self.rules[dim][0]) for dim in needed]
-
-    def _rules(
-        self, graph: Graph, params: tuple[Param, ...]
-    ) -> dict[str, tuple[str, tuple[str, ...]]]:
-        """For each dimension: an expression of its size, and the dimensions in it."""
-        rules: dict[str, tuple[str, tuple[str, ...]]] = {
-            param.dim: (param.name, ()) for param in params if param.kind == "size"
-        }
-        for operand in graph.operands:
-            for axis, group in enumerate(operand.stored):
-                if len(group) == 1:
-                    rules.setdefault(group[0], (f"{operand.name}.shape[{axis}]", ()))
-        for operand in graph.operands:
-            for axis, group in enumerate(operand.stored):
-                unknown = [d for d in group if d not in rules and self.dims[d].size is None]
-                if len(unknown) == 1:
-                    others = tuple(dim for dim in group if dim != unknown[0])
-                    shape = " // ".join(
-                        (f"{operand.name}.shape[{axis}]",
-                         *(str(self.dims[d].size or d) for d in others))
-                    )  # fmt: skip
-                    free = tuple(d for d in others if self.dims[d].size is None)
-                    rules[unknown[0]] = (shape, free)
-        return rules
-
-
 class _Printer:
     """Prints a graph node by node."""
 
@@ -115,7 +55,7 @@ class _Printer:
         self, graph: Graph, params: tuple[Param, ...], line_of: Callable[[Span], str]
     ) -> None:
         self.graph, self.line_of = graph, line_of
-        self.sizes = _Sizes(graph, params)
+        self.sizes = Sizes(graph, params)
         self.widened = widened(tuple(output.value for output in graph.outputs))
         self.lines: list[Line] = []
         self.names: dict[Node, str] = {}
@@ -135,6 +75,10 @@ class _Printer:
         """Widen the operands and bring them into the graph's order."""
         liked = {n.attrs["to"].like for n in self.graph.nodes if n.op == "cast"} - {""}
         self.lines += [Line(f"{name}_dtype", f"{name}.dtype") for name in sorted(liked)]
+        narrowed = {n.attrs["to"] for n in self.graph.nodes if n.op == "narrow"}
+        held = [_held_in(to) for to in sorted(narrowed, key=str) if to.kind == "float"]
+        self.lines += held
+        self.taken |= {line.target for line in held}
         loads = {node.attrs["tensor"]: node for node in self.graph.nodes if node.op == "load"}
         for operand in self.graph.operands:
             load = loads.get(operand.name)
@@ -201,7 +145,8 @@ class _Printer:
             "const": self._const, "param": lambda n: n.attrs["param"],
             "size": lambda n: self.sizes(n.attrs["dim"]), "index": self._index,
             "take": self._take, "stack": self._stack, "reduce": self._reduce,
-            "state": self._state, "cast": self._cast, "uniform": self._uniform,
+            "state": self._state, "cast": self._cast, "narrow": self._narrow,
+            "uniform": self._uniform,
             "detach": lambda n: f"{self.text(n.args[0], CALL)}.detach()",
             "expand": self._expand,
             "where": self._where, "maximum": self._bound, "minimum": self._bound,
@@ -210,6 +155,8 @@ class _Printer:
         if node.op in special:
             negative = node.op == "const" and self._const(node).startswith("-")
             return special[node.op](node), UNARY if negative else CALL
+        if node.op == "contract":
+            return product(node, self.text)
         softmax = self._softmax(node)
         if softmax:
             return softmax, CALL
@@ -339,6 +286,14 @@ class _Printer:
             return f"widen({text}, compute)"
         return f"at_least_int32({text})" if node in self.widened else text
 
+    def _narrow(self, node: Node) -> str:
+        """What the operands of a product are rounded to; fp64 stays, as it is the truth."""
+        source, to = self._tensor(node.args[0], node.args[0].dims), node.attrs["to"]
+        if to.kind == "float":
+            return f"widen(convert({source}, {_held_in(to).target}), compute)"
+        text = f"convert({source}, torch.{to.torch})"
+        return f"at_least_int32({text})" if node in self.widened else text
+
     def _uniform(self, node: Node) -> str:
         seed = node.args[0]
         shape = ", ".join(self.sizes(dim) for dim in node.attrs["dims"])
@@ -363,6 +318,12 @@ class _Printer:
         if is_number(value):
             return self._tensor(value, value.dims) + calls
         return self.aligned(value, wanted, CALL if calls else 0) + calls
+
+
+def _held_in(to: types.DType) -> Line:
+    """The type that holds what a kernel narrows to this one."""
+    name, dtype = (to.like, to.name) if to.like else (to.name, f"torch.{to.torch}")
+    return Line(f"{name}_held", f"compute if compute == torch.float64 else {dtype}")
 
 
 def _permuted(have: tuple[str, ...], want: tuple[str, ...]) -> str:

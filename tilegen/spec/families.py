@@ -18,7 +18,7 @@ class Spec(Generic[Params, Result]):
 
     Attributes:
         fn: the user's function.
-        family: elementwise or rowwise.
+        family: elementwise, rowwise or matmul.
         oracle: a Python expression over the parameters, `torch` and `F`, that gives the right
             result independently of the spec.
         grad: the inputs that get gradients; None for every floating one, () for none.
@@ -75,6 +75,22 @@ def rowwise(
 def rowwise(fn: Any = None, /, **options: Any) -> Any:
     """An op with reductions over the same dimensions: a program keeps whole rows to itself."""
     return _decorate("rowwise", fn, options)
+
+
+@overload
+def matmul(fn: Callable[Params, Result], /) -> Spec[Params, Result]: ...
+@overload
+def matmul(
+    *,
+    oracle: str | None = None,
+    grad: tuple[str, ...] | bool | None = None,
+    save: tuple[str, ...] | None = None,
+    domain: dict[str, str] | None = None,
+    dtypes: dict[str, DType] | None = None,
+) -> Callable[[Callable[Params, Result]], Spec[Params, Result]]: ...
+def matmul(fn: Any = None, /, **options: Any) -> Any:
+    """An op with products, `a @ b` or `dot`; what comes before and after them is fused."""
+    return _decorate("matmul", fn, options)
 
 
 def _decorate(family: str, fn: Any, options: dict[str, Any]) -> Any:

@@ -6,6 +6,7 @@ from tilegen import errors
 from tilegen.ir import types
 from tilegen.ir.types import DType
 from tilegen.spec.dims import DimType
+from tilegen.spec.places import here
 from tilegen.spec.value import (
     Number,
     Value,
@@ -13,7 +14,6 @@ from tilegen.spec.value import (
     as_value,
     build,
     constant,
-    here,
     pointwise,
     union,
 )

@@ -8,7 +8,8 @@ from tilegen.ir.types import DType
 from tilegen.spec.dims import DimType, Over
 from tilegen.spec.functions import cast, exp
 from tilegen.spec.functions import where as select
-from tilegen.spec.value import Value, build, here
+from tilegen.spec.places import here
+from tilegen.spec.value import Value, build
 
 
 def _reduce(monoid: str, x: Value, over: Over | None, dtype: DType, **attrs: object) -> Value:

@@ -120,6 +120,8 @@ def _storage(node: Node, operands: tuple[Operand, ...]) -> types.DType:
     if node.op == "reduce" and node.attrs["monoid"] in ("argmax", "argmin"):
         return types.i64
     if node.dtype.kind == "int":
+        if any(part.op == "contract" for part in topological((node,))):
+            return types.i32
         source = next((o for o in operands if types.computed(o.dtype).kind == "int"), None)
         if source is None:
             return types.i64
@@ -133,10 +135,13 @@ def _storage(node: Node, operands: tuple[Operand, ...]) -> types.DType:
 
 
 def _lacks_reduced(node: Node) -> bool:
-    reduced = {
-        dim for part in topological((node,)) if part.op == "reduce" for dim in part.attrs["over"]
-    }
-    return bool(reduced - set(node.dims))
+    """Whether a value has lost a dimension to a reduction, other than to a product."""
+    reduced: dict[Node, frozenset[str]] = {}
+    for part in topological((node,)):
+        below = frozenset[str]().union(*(reduced[arg] for arg in part.args))
+        over = frozenset(part.attrs.get("over", ()))
+        reduced[part] = below - over if part.op == "contract" else below | over
+    return bool(reduced[node] - set(node.dims))
 
 
 def positional(outputs: tuple[Output, ...]) -> set[str]:

@@ -85,7 +85,7 @@ def trace(spec: Spec[..., Any], source: SpecSource) -> TracedSpec:
 
 def _trace_variant(signature: Signature, chosen: Mapping[str, Any]) -> Graph:
     values, operands, params = _arguments(signature, chosen)
-    recorder = Recorder()
+    recorder = Recorder(operands)
     token = RECORDER.set(recorder)
     try:
         with _foreign(signature):

@@ -1,6 +1,5 @@
 """The symbolic value that a spec computes with while it is traced."""
 
-import inspect
 from collections.abc import Iterable, Sequence
 from contextvars import ContextVar
 from types import FrameType
@@ -8,24 +7,25 @@ from typing import Any, NoReturn
 
 from tilegen import errors
 from tilegen.ir import types
-from tilegen.ir.graph import Node, Span
+from tilegen.ir.graph import Node, Operand
 from tilegen.ir.ops import TABLE
 from tilegen.ir.types import DType
-from tilegen.spec.dims import DimType
-
-PACKAGE = __name__.split(".")[0] + "."
+from tilegen.spec.dims import DimType, Over
+from tilegen.spec.places import here, span_of, user_frames
+from tilegen.spec.products import factors
 
 Number = float | int | bool
 
 
 class Recorder:
-    """Gives nodes the names of the locals that held them.
+    """What is known while a spec runs: its tensors, and the locals that held its values.
 
     A local is seen at the next op that its function runs, or, for the last ones, when the
     function has returned: a frame that is kept alive keeps its locals.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, tensors: Sequence[Operand] = ()) -> None:
+        self.tensors = tuple(tensors)
         self.names: dict[Node, str] = {}
         self._frames: dict[FrameType, None] = {}
 
@@ -44,33 +44,6 @@ class Recorder:
 
 
 RECORDER: ContextVar[Recorder | None] = ContextVar("recorder", default=None)
-
-
-def _user_frames() -> list[FrameType]:
-    """The frames of user code above this call, innermost first, down to the tracer."""
-    frame = inspect.currentframe()
-    while frame is not None and frame.f_globals.get("__name__", "").startswith(PACKAGE):
-        frame = frame.f_back
-    frames = []
-    while frame is not None and not frame.f_globals.get("__name__", "").startswith(PACKAGE):
-        frames.append(frame)
-        frame = frame.f_back
-    return frames
-
-
-def span_of(frame: FrameType) -> Span | None:
-    """The source text of the instruction that `frame` is running."""
-    positions = list(frame.f_code.co_positions())[frame.f_lasti // 2]
-    line, end_line, column, end_column = positions
-    if line is None or end_line is None or column is None or end_column is None:
-        return None
-    return Span(frame.f_code.co_filename, line, column, end_line, end_column)
-
-
-def here() -> Span | None:
-    """Where user code called into the language."""
-    frames = _user_frames()
-    return span_of(frames[0]) if frames else None
 
 
 class Value:
@@ -200,11 +173,16 @@ class Value:
     __hash__ = None  # type: ignore[assignment]
 
     def __matmul__(self, other: "Value") -> "Value":
-        raise errors.FamilyMismatch(
-            "a product of two tensors",
-            here(),
-            "no family builds products yet; sum(a * b, K) is one for small K",
-        )
+        if not self.dims:
+            raise errors.MismatchedDimensions(
+                "@ of a value without dimensions", here(), "write s * x"
+            )
+        if isinstance(other, Value) and self.dims[-1] not in other.dims:
+            raise errors.MismatchedDimensions(
+                f"@ contracts {self.dims[-1].__name__}, which [{_listed(other)}] lacks", here(),
+                _contractable(self, other),
+            )  # fmt: skip
+        return dot(self, other, self.dims[-1])
 
     def __bool__(self) -> bool:
         raise errors.SymbolicCondition("a Python condition on a symbolic value", here())
@@ -255,7 +233,7 @@ def build(
     **attrs: Any,
 ) -> Value:
     """A new value, with the place of the user's call."""
-    frames = _user_frames()
+    frames = user_frames()
     recorder = RECORDER.get()
     if recorder is not None:
         recorder.observe(frames)
@@ -329,7 +307,56 @@ def pointwise(op: str, *items: object) -> Value:
             shared = types.integer if "int" in row.takes and shared.kind == "bool" else types.real
         values = [_match(value, shared) for value in values]
     dtype = {"real": types.real, "bool": types.bool_, "same": shared}[row.result]
-    return build(op, [value.node for value in values], union(values), dtype)
+    chosen = (*values[1:], values[0]) if op == "where" else values  # not as the condition lies
+    return build(op, [value.node for value in values], union(chosen), dtype)
+
+
+def dot(a: Value, b: Value, over: Over) -> Value:
+    """The sum of the products of a and b over one or several dimensions that both have.
+
+    Other dimensions that both have are batch dimensions. Operands are multiplied in the types in
+    which they are stored; one that was computed is rounded to that of the other.
+
+    Raises:
+        BadType: a or b is a number, or types that do not go together.
+        MismatchedDimensions: no dimension to contract, or one twice.
+        UnknownDimension: a or b lacks one.
+    """
+    if not isinstance(a, Value) or not isinstance(b, Value):
+        raise errors.BadType("a product of a tensor and a number", here(), "write x * 2.0")
+    dims = over if isinstance(over, tuple) else (over,)
+    if not dims or len(set(dims)) < len(dims):
+        raise errors.MismatchedDimensions(
+            f"dot over [{', '.join(dim.__name__ for dim in dims)}]", here(),
+            "name the dimensions to contract, each once; a * b contracts none",
+        )  # fmt: skip
+    for dim in dims:
+        for value in (a, b):
+            if dim not in value.dims:
+                raise errors.UnknownDimension(
+                    f"dot over {dim.__name__}, which [{_listed(value)}] lacks", here(),
+                    _contractable(a, b),
+                )  # fmt: skip
+    recorder = RECORDER.get()
+    made = factors(a.node, b.node, recorder.tensors if recorder else ())
+    order = dict.fromkeys((*a.dims, *b.dims))
+    return build(
+        "contract", made.nodes, tuple(dim for dim in order if dim not in dims),
+        types.computed(made.accumulator), over=tuple(dim.__name__ for dim in dims),
+        operand=made.operand, accumulator=made.accumulator,
+    )  # fmt: skip
+
+
+def _listed(value: Value) -> str:
+    return ", ".join(dim.__name__ for dim in value.dims)
+
+
+def _contractable(a: Value, b: Value) -> str:
+    """A hint: what these two could contract."""
+    shared = [dim.__name__ for dim in a.dims if dim in b.dims]
+    if not shared:
+        return "give the dimension that both sum over one name"
+    return f"both have {' and '.join(shared)}: dot(a, b, {shared[-1]}) contracts {shared[-1]}"
 
 
 def alike(values: Sequence[Value]) -> list[Value]:
