@@ -34,7 +34,6 @@ from ._runtime import (
     logsumexp_step,
     loop_cost,
     lowest_padded,
-    maximum,
     nan_max,
     narrow,
     next_power_of_2,
@@ -70,7 +69,7 @@ _BLOCK_3 = (
 _BLOCK_4 = (
     Config(TILE=4096, num_warps=4, registers=55),  # 128 B shared
     Config(TILE=4096, num_warps=8, registers=32),  # 128 B shared
-    Config(TILE=8192, num_warps=4, registers=94),  # 256 B shared
+    Config(TILE=8192, num_warps=4, registers=93),  # 256 B shared
     Config(TILE=8192, num_warps=8, registers=52),  # 256 B shared
     Config(TILE=16384, num_warps=8, registers=96),  # 512 B shared
     Config(TILE=32768, num_warps=16, registers=101),  # 1024 B shared
@@ -87,7 +86,7 @@ _BLOCK_6 = (
     Config(TILE=512, num_warps=1, registers=78),  # 32 B shared
     Config(TILE=1024, num_warps=1, registers=157),  # 64 B shared
     Config(TILE=4096, num_warps=8, registers=119),  # 512 B shared
-    Config(TILE=4096, num_warps=2, registers=255, spills=2),  # 512 B shared, 152 B spilled
+    Config(TILE=4096, num_warps=2, registers=255, spills=2),  # 512 B shared, 96 B spilled
     Config(TILE=8192, num_warps=4, registers=255, spills=2),  # 1024 B shared, 172 B spilled
     Config(TILE=16384, num_warps=16, registers=128, spills=2),  # 2048 B shared, 172 B spilled
 )
@@ -108,96 +107,91 @@ BLOCK_CONFIGS = by_class(
 
 _LOOP_1 = (
     Config(TILE=2048, num_warps=4),  # at most 1024 B shared, unproven
-    Config(TILE=2048, num_warps=8),  # at most 1024 B shared, unproven
-    Config(TILE=4096, num_warps=8),  # at most 2048 B shared, unproven
     Config(TILE=8192, num_warps=4),  # at most 4096 B shared, unproven
     Config(TILE=8192, num_warps=8),  # at most 4096 B shared, unproven
-    Config(TILE=16384, num_warps=32),  # at most 8192 B shared, unproven
+    Config(TILE=8192, num_warps=16),  # at most 4096 B shared, unproven
+    Config(TILE=16384, num_warps=8),  # at most 8192 B shared, unproven
+    Config(TILE=32768, num_warps=32),  # at most 16384 B shared, unproven
 )
 _LOOP_2 = (
-    Config(TILE=2048, num_warps=4),  # at most 8192 B shared, unproven
-    Config(TILE=2048, num_warps=8),  # at most 8192 B shared, unproven
-    Config(TILE=2048, num_warps=16),  # at most 8192 B shared, unproven
-    Config(TILE=4096, num_warps=4),  # at most 16384 B shared, unproven
-    Config(TILE=8192, num_warps=4),  # at most 32768 B shared, unproven
-    Config(TILE=16384, num_warps=8),  # at most 65536 B shared, unproven
+    Config(TILE=2048, num_warps=4),  # at most 2048 B shared, unproven
+    Config(TILE=2048, num_warps=8),  # at most 2048 B shared, unproven
+    Config(TILE=2048, num_warps=16),  # at most 2048 B shared, unproven
+    Config(TILE=8192, num_warps=4),  # at most 8192 B shared, unproven
+    Config(TILE=8192, num_warps=8),  # at most 8192 B shared, unproven
+    Config(TILE=16384, num_warps=32),  # at most 16384 B shared, unproven
 )
 _LOOP_3 = (
     Config(TILE=2048, num_warps=4),  # at most 8192 B shared, unproven
     Config(TILE=2048, num_warps=8),  # at most 8192 B shared, unproven
     Config(TILE=2048, num_warps=16),  # at most 8192 B shared, unproven
-    Config(TILE=2048, num_warps=32),  # at most 8192 B shared, unproven
-    Config(TILE=4096, num_warps=4),  # at most 16384 B shared, unproven
-    Config(TILE=8192, num_warps=8),  # at most 32768 B shared, unproven
+    Config(TILE=4096, num_warps=8),  # at most 16384 B shared, unproven
+    Config(TILE=4096, num_warps=16),  # at most 16384 B shared, unproven
+    Config(TILE=8192, num_warps=32),  # at most 32768 B shared, unproven
 )
 _LOOP_4 = (
-    Config(TILE=2048, num_warps=4, registers=31),  # 16 B shared, 98 registers in split rows
-    Config(TILE=2048, num_warps=8, registers=27),  # 4096 B shared, 102 registers in split rows
-    Config(TILE=4096, num_warps=8, registers=31),  # 32 B shared, 58 registers in split rows
+    Config(TILE=2048, num_warps=4, registers=31),  # 16 B shared, 83 registers in split rows
     Config(TILE=8192, num_warps=4, registers=96),  # 16 B shared
     Config(TILE=8192, num_warps=8, registers=48),  # 32 B shared
-    Config(TILE=16384, num_warps=32, registers=40),  # 128 B shared
+    Config(TILE=8192, num_warps=16, registers=39),  # 64 B shared
+    Config(TILE=16384, num_warps=8, registers=101),  # 32 B shared
+    Config(TILE=32768, num_warps=32, registers=52),  # 128 B shared
 )
 _LOOP_5 = (
-    Config(TILE=2048, num_warps=4, registers=32),  # 16 B shared, 98 registers in split rows
-    Config(TILE=2048, num_warps=8, registers=29),  # 32 B shared, 114 registers in split rows
-    Config(TILE=4096, num_warps=8, registers=32),  # 32 B shared, 58 registers in split rows
-    Config(TILE=8192, num_warps=4, registers=96),  # 16 B shared
-    Config(TILE=8192, num_warps=8, registers=54),  # 32 B shared
-    Config(TILE=16384, num_warps=32, registers=41),  # 128 B shared
+    Config(TILE=2048, num_warps=4, registers=32),  # 16 B shared, 83 registers in split rows
+    Config(TILE=8192, num_warps=4, registers=80),  # 16 B shared
+    Config(TILE=8192, num_warps=8, registers=47),  # 32 B shared
+    Config(TILE=8192, num_warps=16, registers=32),  # 64 B shared, 37 registers in split rows
+    Config(TILE=16384, num_warps=8, registers=80),  # 32 B shared
+    Config(TILE=32768, num_warps=32, registers=49),  # 128 B shared
 )
 _LOOP_6 = (
-    Config(TILE=2048, num_warps=4, registers=48),  # 16 B shared, 98 registers in split rows
-    Config(TILE=2048, num_warps=8, registers=32),  # 32 B shared, 102 registers in split rows
-    Config(TILE=2048, num_warps=16, registers=32),  # 64 B shared, 86 registers in split rows
-    Config(TILE=4096, num_warps=4, registers=88),  # 16 B shared
-    Config(TILE=8192, num_warps=4, registers=172),  # 16 B shared
-    Config(TILE=16384, num_warps=8, registers=173),  # 32 B shared
+    Config(TILE=2048, num_warps=4, registers=40),  # 16 B shared, 83 registers in split rows
+    Config(TILE=2048, num_warps=8, registers=32),  # 32 B shared, 83 registers in split rows
+    Config(TILE=2048, num_warps=16, registers=32),  # 64 B shared, 84 registers in split rows
+    Config(TILE=8192, num_warps=4, registers=182),  # 16 B shared
+    Config(TILE=8192, num_warps=8, registers=80),  # 32 B shared
+    Config(TILE=16384, num_warps=32, registers=45),  # 128 B shared
 )
 _LOOP_7 = (
+    Config(TILE=2048, num_warps=4, registers=240),  # 32 B shared, 255 registers in split rows
+    Config(TILE=2048, num_warps=8, registers=96),  # 64 B shared, 255 registers in split rows
+    Config(TILE=4096, num_warps=8, registers=240),  # 64 B shared
     Config(
-        TILE=2048, num_warps=4, registers=228, spills=2
-    ),  # 32 B shared, 255 registers in split rows, 516 B spilled
+        TILE=2048, num_warps=16, registers=54, spills=2
+    ),  # 128 B shared, 128 registers in split rows, 932 B spilled
     Config(
-        TILE=2048, num_warps=8, registers=114, spills=2
-    ),  # 64 B shared, 255 registers in split rows, 516 B spilled
-    Config(
-        TILE=2048, num_warps=16, registers=60, spills=2
-    ),  # 128 B shared, 128 registers in split rows, 1672 B spilled
-    Config(
-        TILE=2048, num_warps=32, registers=32, spills=2
-    ),  # 256 B shared, 64 registers in split rows, 2936 B spilled
-    Config(TILE=4096, num_warps=4, registers=255, spills=2),  # 32 B shared, 1160 B spilled
-    Config(TILE=8192, num_warps=8, registers=255, spills=2),  # 64 B shared, 1160 B spilled
+        TILE=4096, num_warps=16, registers=120, spills=2
+    ),  # 128 B shared, 128 registers in split rows, 20 B spilled
+    Config(TILE=8192, num_warps=32, registers=64, spills=2),  # 256 B shared, 280 B spilled
 )
 _LOOP_8 = (
-    Config(TILE=8192, num_warps=4),  # at most 4096 B shared, unproven
-    Config(TILE=8192, num_warps=8),  # at most 4096 B shared, unproven
-    Config(TILE=16384, num_warps=4),  # at most 8192 B shared, unproven
-    Config(TILE=16384, num_warps=8),  # at most 8192 B shared, unproven
-    Config(TILE=16384, num_warps=16),  # at most 8192 B shared, unproven
-    Config(TILE=32768, num_warps=16),  # at most 16384 B shared, unproven
-)
-_LOOP_9 = (
-    Config(TILE=4096, num_warps=4),  # at most 4096 B shared, unproven
     Config(TILE=8192, num_warps=4),  # at most 8192 B shared, unproven
+    Config(TILE=8192, num_warps=8),  # at most 8192 B shared, unproven
     Config(TILE=8192, num_warps=16),  # at most 8192 B shared, unproven
-    Config(TILE=16384, num_warps=4),  # at most 16384 B shared, unproven
     Config(TILE=16384, num_warps=16),  # at most 16384 B shared, unproven
     Config(TILE=32768, num_warps=8),  # at most 32768 B shared, unproven
+    Config(TILE=32768, num_warps=16),  # at most 32768 B shared, unproven
+)
+_LOOP_9 = (
+    Config(TILE=2048, num_warps=4),  # at most 8192 B shared, unproven
+    Config(TILE=2048, num_warps=8),  # at most 8192 B shared, unproven
+    Config(TILE=4096, num_warps=16),  # at most 16384 B shared, unproven
+    Config(TILE=8192, num_warps=8),  # at most 32768 B shared, unproven
+    Config(TILE=8192, num_warps=16),  # at most 32768 B shared, unproven
+    Config(TILE=16384, num_warps=16),  # at most 65536 B shared, unproven
 )
 #: Sweeps over one row, TILE elements at a time; by architecture class and element size in bytes.
 LOOP_CONFIGS = by_class(
     (("sm_80", "sm_100", "sm_89", "sm_86", "sm_120"), (1, 2), _LOOP_1),
     (("sm_80", "sm_100", "sm_89", "sm_86", "sm_120"), (4,), _LOOP_2),
-    (("gfx90a", "gfx942", "gfx950"), (8,), _LOOP_2),
     (("sm_80", "sm_100", "sm_89", "sm_86", "sm_120"), (8,), _LOOP_3),
     (("sm_90",), (1,), _LOOP_4),
     (("sm_90",), (2,), _LOOP_5),
     (("sm_90",), (4,), _LOOP_6),
     (("sm_90",), (8,), _LOOP_7),
-    (("gfx90a", "gfx942", "gfx950"), (1, 2), _LOOP_8),
-    (("gfx90a", "gfx942", "gfx950"), (4,), _LOOP_9),
+    (("gfx90a", "gfx942", "gfx950"), (1, 2, 4), _LOOP_8),
+    (("gfx90a", "gfx942", "gfx950"), (8,), _LOOP_9),
 )
 
 _BACKWARD_BLOCK_1 = (
@@ -447,7 +441,7 @@ def _log_softmax_block(
         mask=in_rows & in_cols,
     )
     if NEEDS_ROW_VALUE:
-        tl.store(row_value_rows, narrow(row_max, row_value_ptr.dtype.element_ty), mask=in_rows)
+        tl.store(row_value_rows, narrow(row_top, row_value_ptr.dtype.element_ty), mask=in_rows)
     if NEEDS_ROW_SUM:
         tl.store(row_sum_rows, narrow(row_total, row_sum_ptr.dtype.element_ty), mask=in_rows)
 
@@ -500,7 +494,6 @@ def _log_softmax_loop(
 
     top = tl.full((LANES, 1), -3.4028234663852886e38, FLOAT)
     total = tl.full((LANES, 1), 0.0, FLOAT)
-    largest = tl.full((LANES, 1), float("-inf"), FLOAT)
     cols = lane
     in_cols = below(cols, N, EVEN)
 
@@ -524,10 +517,8 @@ def _log_softmax_loop(
 
         # shifted = x - detach(max(x))
         top, total = logsumexp_step(top, total, x)
-        largest = maximum(largest, nan_max(x, 1))
 
     row_top, row_total = logsumexp_end(top, total)
-    row_max = nan_max(largest, 0)
 
     # return shifted - log(sum(exp(shifted)))
     value = tl.log(row_total)
@@ -555,7 +546,7 @@ def _log_softmax_loop(
         )
 
     if NEEDS_ROW_VALUE:
-        tl.store(row_value_rows, narrow(row_max, row_value_ptr.dtype.element_ty))
+        tl.store(row_value_rows, narrow(row_top, row_value_ptr.dtype.element_ty))
     if NEEDS_ROW_SUM:
         tl.store(row_sum_rows, narrow(row_total, row_sum_ptr.dtype.element_ty))
 
@@ -565,7 +556,6 @@ def _log_softmax_partial(
     x_ptr,
     partial_top_ptr,
     partial_total_ptr,
-    partial_largest_ptr,
     ROWS_1,
     ROWS_2,
     N,
@@ -593,7 +583,6 @@ def _log_softmax_partial(
 
     top = tl.full((LANES, 1), -3.4028234663852886e38, FLOAT)
     total = tl.full((LANES, 1), 0.0, FLOAT)
-    largest = tl.full((LANES, 1), float("-inf"), FLOAT)
     for start in range(split * CHUNK, stop, LANES * VECTOR):
         cols = start + lane
         in_cols = below(cols, stop, EVEN)
@@ -603,20 +592,16 @@ def _log_softmax_partial(
         )
         # shifted = x - detach(max(x))
         top, total = logsumexp_step(top, total, x)
-        largest = maximum(largest, nan_max(x, 1))
 
     row_top, row_total = logsumexp_end(top, total)
-    row_max = nan_max(largest, 0)
     tl.store(partial_top_ptr + rows * SPLITS + split, row_top)
     tl.store(partial_total_ptr + rows * SPLITS + split, row_total)
-    tl.store(partial_largest_ptr + rows * SPLITS + split, row_max)
 
 
 @triton.jit
 def _log_softmax_finish(
     partial_top_ptr,
     partial_total_ptr,
-    partial_largest_ptr,
     x_ptr,
     out_ptr,
     row_value_ptr,
@@ -672,11 +657,7 @@ def _log_softmax_finish(
         partial_top_ptr + rows * SPLITS + splits, mask=splits < SPLITS, other=-3.4028234663852886e38
     )
     total = tl.load(partial_total_ptr + rows * SPLITS + splits, mask=splits < SPLITS, other=0.0)
-    largest = tl.load(
-        partial_largest_ptr + rows * SPLITS + splits, mask=splits < SPLITS, other=float("-inf")
-    )
     row_top, row_total = logsumexp_end(top, total)
-    row_max = nan_max(largest, 0)
     # return shifted - log(sum(exp(shifted)))
     value = tl.log(row_total)
 
@@ -697,7 +678,7 @@ def _log_softmax_finish(
         )
 
     if NEEDS_ROW_VALUE:
-        tl.store(row_value_rows, narrow(row_max, row_value_ptr.dtype.element_ty), mask=leads)
+        tl.store(row_value_rows, narrow(row_top, row_value_ptr.dtype.element_ty), mask=leads)
     if NEEDS_ROW_SUM:
         tl.store(row_sum_rows, narrow(row_total, row_sum_ptr.dtype.element_ty), mask=leads)
 
@@ -1027,14 +1008,14 @@ def _plan(call: Call) -> Launch:
         work = Work(
             reads=1,
             writes=1,
-            flops=8.375,
+            flops=7.125,
             special=1.25,
             rereads=1,
-            joins=2,
+            joins=1,
             passes=2,
             ahead=1,
-            held=1.575,
-            held_wide=3.15,
+            held=1.05,
+            held_wide=2.1,
         )
         return loop_cost(config, call.target, work, call.element_size, rows.total, columns)
 
@@ -1044,13 +1025,13 @@ def _plan(call: Call) -> Launch:
         work = Work(
             reads=1,
             writes=1,
-            flops=8.875,
+            flops=7.625,
             special=1.375,
             rereads=1,
-            joins=3,
+            joins=2,
             passes=2,
-            held=0.675,
-            held_wide=1.35,
+            held=0.6,
+            held_wide=0.9,
         )
         return split_cost(config, call.target, work, call.element_size, rows.total, columns)
 
@@ -1065,7 +1046,7 @@ def _plan(call: Call) -> Launch:
             Step(
                 _log_softmax_partial,
                 grid=(rows.total * splits,),
-                tensors=("x", "partial_top", "partial_total", "partial_largest"),
+                tensors=("x", "partial_top", "partial_total"),
                 integers=(*rows.sizes[1:], cols.total, *rows.strides("x"), cols.strides("x")[0]),
                 constants={
                     "LANES": config["TILE"] // vector,
@@ -1079,15 +1060,7 @@ def _plan(call: Call) -> Launch:
             Step(
                 _log_softmax_finish,
                 grid=(rows.total * splits,),
-                tensors=(
-                    "partial_top",
-                    "partial_total",
-                    "partial_largest",
-                    "x",
-                    "out",
-                    "row_value",
-                    "row_sum",
-                ),
+                tensors=("partial_top", "partial_total", "x", "out", "row_value", "row_sum"),
                 integers=(
                     *rows.sizes[1:],
                     cols.total,
@@ -1113,7 +1086,6 @@ def _plan(call: Call) -> Launch:
             workspaces={
                 "partial_top": ((rows.total, splits), call.float),
                 "partial_total": ((rows.total, splits), call.float),
-                "partial_largest": ((rows.total, splits), call.float),
             },
         )
 

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from tilegen.ir.build import Builder
-from tilegen.ir.graph import Graph, Node, Span, rewrite, topological
+from tilegen.ir.graph import Graph, Node, Output, Span, rewrite, topological
 from tilegen.ir.ops import TABLE
 from tilegen.ir.passes import share
 from tilegen.ir.types import DType
@@ -31,7 +31,10 @@ class Rewrite:
 
 
 def recognise_logsumexp(graph: Graph) -> Graph:
-    """`sum(exp(x - max(x)))` and that `x - max(x)` read the states of one log-sum-exp over x."""
+    """`sum(exp(x - max(x)))` and that `x - max(x)` read the states of one log-sum-exp over x.
+
+    So does a maximum that is saved for a backward: it is subtracted there as it is here.
+    """
     found = {
         node.args[0].args[0]
         for node in graph.nodes
@@ -56,6 +59,15 @@ def recognise_logsumexp(graph: Graph) -> Graph:
             return None
         return build.state(top.args[0], 1) if difference.args[0] is top.args[0].args[0] else None
 
+    def saved(output: Output) -> Output:
+        top = output.value
+        if output.public or top.op != "reduce" or (*top.args, top.attrs["over"]) not in shifted:
+            return output
+        build = Builder(graph.dims, top.span)
+        whole = build.reduce("logsumexp", top.args[0], top.attrs["over"])
+        return replace(output, value=replace(build.state(whole, 0), name=top.name))
+
+    graph = replace(graph, outputs=tuple(map(saved, graph.outputs)))
     return share(rewrite(graph, rule))
 
 
