@@ -20,7 +20,7 @@ from tilegen.schedule.demand import Demand, demands, work_of
 from tilegen.schedule.kinds import KINDS
 from tilegen.schedule.predict import programs_resident
 from tilegen.schedule.proof import Proofs
-from tilegen.schedule.search import Key, Verdict
+from tilegen.schedule.search import Key, Verdict, tile_of
 from tilegen.schedule.space import NO_PROOFS, keys, verdicts
 from tilegen.targets import TARGETS, Target
 
@@ -291,7 +291,7 @@ def _config(demand: Demand, verdict: Verdict, key: Key, proofs: Proofs) -> Confi
     """A config with what is predicted and what the compiler said of it."""
     config, target = verdict.config, key.target
     threads = config["num_warps"] * target.warp_size
-    needed = registers(demand, target, key.size, config["TILE"], config["num_warps"])
+    needed = registers(tile_of(demand, key, config["TILE"], config["num_warps"]))
     resident = programs_resident(target, threads, needed, verdict.shared)
     compiled = {
         version: asdict(said)

@@ -10,7 +10,7 @@ from schedule_ops import KEYS, NAMES, asked, op
 from tilegen.manifest import entry
 from tilegen.schedule import budgets
 from tilegen.schedule.predict import MOST_REGISTERS, registers_needed
-from tilegen.schedule.search import MOST_KEPT, Key, considered, slowness, wider
+from tilegen.schedule.search import MOST_KEPT, Key, considered, slowness, tile_of, wider
 from tilegen.schedule.space import NO_PROOFS, kept, spaces, verdicts
 from tilegen.targets import TARGETS, get
 
@@ -25,12 +25,13 @@ def test_kept_configs_fit_every_gpu_of_their_class(name: str, kind: str) -> None
         assert len(set(chosen)) == len(chosen)
         for target in (t for t in TARGETS if t.architecture == key.target.architecture):
             for config in map(dict, chosen):
-                tile, warps = config["TILE"], config["num_warps"]
-                threads = warps * target.warp_size
+                own = Key(target, key.size)
+                tile = tile_of(demand, own, config["TILE"], config["num_warps"])
+                tile = tile._replace(stages=config.get("num_stages", 0))
+                threads = tile.threads
                 assert threads <= target.max_threads_per_program
-                shared = budgets.shared_bytes(demand, target, key.size, tile, warps)
-                assert shared <= target.shared_per_program
-                needed = budgets.registers(demand, target, key.size, tile, warps)
+                assert demand.kind.shared.need(tile) <= target.shared_per_program
+                needed = budgets.registers(tile)
                 if not demand.only:
                     lacking = needed - min(MOST_REGISTERS, target.registers_per_sm // threads)
                     allowed = (
@@ -72,7 +73,8 @@ def test_bounds_are_where_a_budget_is_spent() -> None:
     """The tile that sympy solved for needs exactly what there is."""
     demand, target = asked("add_layernorm")["loop"], get("h200")
     for warps in (4, 16):
-        most = budgets.limits(demand, target, 2, warps)
+        tile = tile_of(demand, Key(target, 2), 0, warps)
+        most = budgets.limits(demand.kind.shared, tile)
         threads = warps * 32
         needed = registers_needed(demand.work, most.registers / threads, 2)
         assert needed == pytest.approx(min(255, 65_536 / threads))

@@ -8,16 +8,16 @@ words held for an element, B bytes of an element, A bytes of a word of arithmeti
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
+from typing import Final, NamedTuple
 
 import sympy
 
 from tilegen.analysis.statements import VECTOR_BYTES
-from tilegen.schedule.demand import Demand
 from tilegen.schedule.predict import (
     MOST_REGISTERS,
     OWN_REGISTERS,
     SPARE,
+    Work,
     registers_needed,
 )
 from tilegen.targets import Target
@@ -43,26 +43,108 @@ def bound(need: sympy.Expr, most: sympy.Expr) -> sympy.Expr:
     return (most - need.subs(T, 0)) / slope
 
 
+#: Bytes of shared memory that a program may have.
+M = sympy.Symbol("M", positive=True)
 #: The largest tile by each budget, in closed form.
 WIDEST_BY_REGISTERS = bound(REGISTERS, MOST)
-WIDEST_BY_JOIN = bound(BLOCK_SHARED, sympy.Symbol("M", positive=True))
-WIDEST_BY_SHARED_ROW = bound(SHARED_ROW, sympy.Symbol("M", positive=True))
-WIDEST_BY_LANES = bound(LANE_SHARED, sympy.Symbol("M", positive=True))
+WIDEST_BY_JOIN = bound(BLOCK_SHARED, M)
+WIDEST_BY_SHARED_ROW = bound(SHARED_ROW, M)
+WIDEST_BY_LANES = bound(LANE_SHARED, M)
+
+#: The same as functions of numbers.
+_widest_by_registers = sympy.lambdify((W, S, R, H), WIDEST_BY_REGISTERS, "math")
+_widest_by_join = sympy.lambdify((S, B, A, M), WIDEST_BY_JOIN, "math")
+_widest_by_shared_row = sympy.lambdify((A, M), WIDEST_BY_SHARED_ROW, "math")
+_widest_by_lanes = sympy.lambdify((B, A, M), WIDEST_BY_LANES, "math")
 
 
-@cache
-def _numbers(name: str) -> Callable[..., float]:
-    """A bound as a function of numbers."""
-    memory = sympy.Symbol("M", positive=True)
-    rows: dict[str, tuple[sympy.Expr, tuple[sympy.Symbol, ...]]] = {
-        "registers": (WIDEST_BY_REGISTERS, (W, S, R, H)),
-        "join": (WIDEST_BY_JOIN, (S, B, A, memory)),
-        "row": (WIDEST_BY_SHARED_ROW, (A, memory)),
-        "lanes": (WIDEST_BY_LANES, (B, A, memory)),
-    }
-    expression, symbols = rows[name]
-    function: Callable[..., float] = sympy.lambdify(symbols, expression, "math")
-    return function
+class Tile(NamedTuple):
+    """A tile of a kernel on a GPU, as its budgets see it.
+
+    Attributes:
+        work: for one of its elements.
+        target: the GPU.
+        size: bytes of an element.
+        warps: of the program that has it.
+        elements: how many it has; 0 where the largest is asked for.
+        stages: of loads in flight.
+        shared_row: whether its rows share a tensor, which may change its layout.
+    """
+
+    work: Work
+    target: Target
+    size: int
+    warps: int
+    elements: int = 0
+    stages: int = 0
+    shared_row: bool = False
+
+    @property
+    def threads(self) -> int:
+        """Of the program."""
+        return self.warps * self.target.warp_size
+
+    @property
+    def word(self) -> int:
+        """Bytes of a word of arithmetic: fp64 for 8-byte floats, else fp32."""
+        return 8 if self.size == 8 else 4
+
+
+@dataclass(frozen=True, slots=True)
+class SharedMemory:
+    """What a kind of kernel needs shared memory for.
+
+    The compiler needs no more (tests compare), and less where a row lies in one warp.
+
+    Attributes:
+        need: bytes of a program, at least the join of one row.
+        widest: the largest tile that fits, where that has a closed form.
+    """
+
+    need: Callable[[Tile], int]
+    widest: Callable[[Tile], float] = lambda tile: float("inf")
+
+
+def _joined(tile: Tile) -> int:
+    rows = tile.word * tile.elements * tile.size // (tile.target.warp_size * VECTOR_BYTES)
+    crossed = tile.word * tile.elements // 2 if tile.shared_row else 0
+    return max(tile.word * tile.warps, rows, crossed)
+
+
+def _widest_joined(tile: Tile) -> float:
+    most = tile.target.shared_per_program
+    widest: float = _widest_by_join(tile.target.warp_size, tile.size, tile.word, most)
+    return min(widest, _widest_by_shared_row(tile.word, most)) if tile.shared_row else widest
+
+
+def _of_lanes(tile: Tile) -> int:
+    return max(tile.word * tile.warps, tile.word * tile.elements * tile.size // VECTOR_BYTES)
+
+
+def _widest_of_lanes(tile: Tile) -> float:
+    widest: float = _widest_by_lanes(tile.size, tile.word, tile.target.shared_per_program)
+    return widest
+
+
+def _staged(tile: Tile) -> int:
+    ahead = max(0, tile.stages - 1)
+    moved = tile.work.reads + tile.work.rereads
+    tiles = int(ahead * (tile.elements * tile.size * moved + 512))
+    sums = tile.threads * VECTOR_BYTES // tile.size * tile.word
+    return tile.word * tile.warps + max(tiles, min(sums, tile.word * tile.elements))
+
+
+#: For nothing.
+NONE: Final = SharedMemory(lambda tile: 0)
+#: A tensor that is contiguous along the other axis goes through it.
+CROSSED: Final = SharedMemory(lambda tile: tile.word * tile.elements)
+#: The threads of a program join what they reduced.
+JOINED: Final = SharedMemory(_joined, _widest_joined)
+#: One state of each lane may change its layout at the end of a sweep.
+LANES: Final = SharedMemory(_of_lanes, _widest_of_lanes)
+#: A buffer for each tile that is loaded ahead, and half a KiB for what rows have; once the loop is
+#: done, a vector of sums from each thread.
+STAGED: Final = SharedMemory(_staged)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,56 +156,15 @@ class Limits:
     most_registers: int
 
 
-def limits(demand: Demand, target: Target, size: int, warps: int) -> Limits:
+def limits(shared: SharedMemory, tile: Tile) -> Limits:
     """The largest tiles that a GPU allows, by registers and by shared memory."""
-    work, use = demand.work, demand.kind.shared
-    threads = warps * target.warp_size
+    work, target, size = tile.work, tile.target, tile.size
     held = max(1.0, work.held if size < 4 else work.held_wide * (size / 4))
-    registers = _numbers("registers")(warps, target.warp_size, target.registers_per_sm, held)
-    most = target.shared_per_program
-    if use == "join":
-        shared = _numbers("join")(target.warp_size, size, word_of(size), most)
-        if demand.shared_row:
-            shared = min(shared, _numbers("row")(word_of(size), most))
-    elif use == "lanes":
-        shared = _numbers("lanes")(size, word_of(size), most)
-    else:
-        shared = float("inf")
-    return Limits(registers, shared, min(MOST_REGISTERS, target.registers_per_sm // threads))
+    widest = _widest_by_registers(tile.warps, target.warp_size, target.registers_per_sm, held)
+    most = min(MOST_REGISTERS, target.registers_per_sm // tile.threads)
+    return Limits(widest, shared.widest(tile), most)
 
 
-def word_of(size: int) -> int:
-    """Bytes of a word of arithmetic: fp64 for 8-byte floats, else fp32."""
-    return 8 if size == 8 else 4
-
-
-def shared_bytes(
-    demand: Demand, target: Target, size: int, tile: int, warps: int, stages: int = 0
-) -> int:
-    """Shared memory of a config, by the formulas above, at least the join of one row.
-
-    The compiler needs no more (tests compare), and less where a row lies in one warp.
-    """
-    word, use = word_of(size), demand.kind.shared
-    if not use:
-        return 0
-    if use == "stages":
-        # A buffer for each tile that is loaded ahead, and half a KiB for what rows have; once the
-        # loop is done, a vector of sums from each thread.
-        ahead = max(0, stages - 1)
-        tiles = int(ahead * (tile * size * (demand.work.reads + demand.work.rereads) + 512))
-        sums = warps * target.warp_size * VECTOR_BYTES // size * word
-        return word * warps + max(tiles, min(sums, word * tile))
-    if use == "crossed":
-        return word * tile  # what a tensor contiguous along the other axis goes through
-    if use == "join":
-        rows = word * tile * size // (target.warp_size * VECTOR_BYTES)
-        return max(word * warps, rows, word * tile // 2 if demand.shared_row else 0)
-    lanes = word * tile * size // VECTOR_BYTES  # one state may change its layout
-    return max(word * warps, lanes)
-
-
-def registers(demand: Demand, target: Target, size: int, tile: int, warps: int) -> int:
+def registers(tile: Tile) -> int:
     """Registers of a thread."""
-    elements = tile / (warps * target.warp_size)
-    return int(registers_needed(demand.work, elements, size))
+    return int(registers_needed(tile.work, tile.elements / tile.threads, tile.size))

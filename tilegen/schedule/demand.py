@@ -59,11 +59,11 @@ def work_of(program: Program, schedule: Schedule) -> Work:
     size = {name: _relative(dtype) for name, dtype in types.items()}
     read = sum(size[name] * count for name, count in reads.items())
     again = sum(size[name] * count for name, count in every.items()) - read
-    if KINDS[schedule.kind].stages:  # what rows share, and each step loads
+    if KINDS[schedule.kind].pipelined:  # what rows share, and each step loads
         shared = (a for one in found for a in one.accesses if not a.store and a.tensor not in wide)
         again += sum(size[a.tensor] for a in shared if a.shape is Shape.ELEMENT)
     looping = [one for one in found if one.loops]
-    share = CARRY_HOLDS if KINDS[schedule.kind].stages else 1.0
+    share = CARRY_HOLDS if KINDS[schedule.kind].pipelined else 1.0
     return Work(
         reads=read,
         writes=sum(size[name] * count for name, count in writes.items()),

@@ -11,9 +11,10 @@ from functools import cache
 from typing import Final, NamedTuple
 
 from tilegen.analysis.statements import VECTOR_BYTES
-from tilegen.schedule.budgets import Limits, limits, registers, shared_bytes
+from tilegen.schedule.budgets import Limits, Tile, limits, registers
 from tilegen.schedule.config import Config
 from tilegen.schedule.demand import Demand
+from tilegen.schedule.kinds import Kind
 from tilegen.schedule.predict import MOST_REGISTERS, Work, programs_resident
 from tilegen.targets import Target
 
@@ -100,7 +101,7 @@ def _budgeted(demand: Demand) -> Demand:
     """A demand without what the budgets do not ask for."""
     work = demand.work
     budgeted = Work(0, 0, 0, held=work.held, held_wide=work.held_wide)
-    if demand.kind.stages:
+    if demand.kind.pipelined:
         budgeted = budgeted._replace(reads=work.reads, rereads=work.rereads)
     return replace(demand, table="", work=budgeted)
 
@@ -118,14 +119,15 @@ def _fitting(demand: Demand, key: Key) -> frozenset[Values]:
 @cache
 def _considered(demand: Demand, key: Key) -> tuple[Verdict, ...]:
     """The same; all ops that ask the same of the budgets share it."""
+    tiles = demand.kind.tried("TILE")
     found = [
         verdict
-        for warps in demand.kind.warps
-        for tile in demand.kind.tiles
-        for verdict in _judged(demand, key, tile, warps)
+        for warps in demand.kind.tried("num_warps")
+        for elements in tiles
+        for verdict in _judged(demand, tile_of(demand, key, elements, warps))
     ]
     if demand.only:
-        saved = _last_resort(found, demand.kind.tiles, key.target)
+        saved = _last_resort(found, tiles, key.target)
         found = [v._replace(reason="") if v in saved else v for v in found]
     return tuple(found)
 
@@ -136,45 +138,48 @@ def by_values(demand: Demand, key: Key) -> dict[Values, Verdict]:
     return {verdict.values: verdict for verdict in considered(demand, key)}
 
 
-def _judged(demand: Demand, key: Key, tile: int, warps: int) -> Iterator[Verdict]:
+def tile_of(demand: Demand, key: Key, elements: int, warps: int) -> Tile:
+    """A tile of a schedule as budgets see it."""
+    shared_row = demand.shared_row
+    return Tile(demand.work, key.target, key.size, warps, elements, shared_row=shared_row)
+
+
+def _judged(demand: Demand, tile: Tile) -> Iterator[Verdict]:
     """The configs of a tile and warps, with the reason if one does not fit.
 
     Without programs or stages in the kind, these are no part of a config.
     """
-    target = key.target
-    needed = registers(demand, target, key.size, tile, warps)
-    most = limits(demand, target, key.size, warps)
-    unfit = _refusal(demand, key, tile, warps, most, needed)
-    for programs in demand.kind.programs or (0,):
-        given = {"TILE": tile, "PROGRAMS": programs, "num_warps": warps}
-        for stages in demand.kind.stages or (0,):
+    target, kind = tile.target, demand.kind
+    needed = registers(tile)
+    most = limits(kind.shared, tile)
+    unfit = _refusal(kind, tile, most, needed)
+    for programs in kind.tried("PROGRAMS") or (0,):
+        given = {"TILE": tile.elements, "PROGRAMS": programs, "num_warps": tile.warps}
+        for stages in kind.tried("num_stages") or (0,):
             given["num_stages"] = stages
             values: Values = tuple(pair for pair in given.items() if pair[1])
-            shared = shared_bytes(demand, target, key.size, tile, warps, stages)
+            shared = kind.shared.need(tile._replace(stages=stages))
             reason = unfit
-            if not reason and (tile > most.shared or shared > target.shared_per_program):
+            if not reason and (tile.elements > most.shared or shared > target.shared_per_program):
                 reason = f"shared memory: {shared} B of at most {target.shared_per_program}"
             if programs and not reason:
-                at_once = programs_resident(target, warps * target.warp_size, needed, shared)
+                at_once = programs_resident(target, tile.threads, needed, shared)
                 if programs > at_once:
                     reason = f"programs: {programs} an SM of at most {at_once} at once"
             yield Verdict(values, shared, needed, reason=reason)
 
 
-def _refusal(
-    demand: Demand, key: Key, tile: int, warps: int, most: Limits, needed: int
-) -> str:  # fmt: skip
+def _refusal(kind: Kind, tile: Tile, most: Limits, needed: int) -> str:
     """What is against a tile and warps, whatever shared memory they need."""
-    target, size = key.target, key.size
-    threads = warps * target.warp_size
-    if threads > target.max_threads_per_program:
-        return f"threads: {threads} of at most {target.max_threads_per_program}"
-    if tile * size < threads * min(VECTOR_BYTES, 8 * size):
-        return f"loads: {tile * size // threads} bytes a thread, too few for a wide one"
-    most_elements = demand.kind.elements or VECTOR_BYTES // size
-    if tile > most_elements * threads:
-        return f"elements: {tile // threads} a thread of at most {most_elements}"
-    if tile > most.registers:
+    size, threads, elements = tile.size, tile.threads, tile.elements
+    if threads > tile.target.max_threads_per_program:
+        return f"threads: {threads} of at most {tile.target.max_threads_per_program}"
+    if elements * size < threads * min(VECTOR_BYTES, 8 * size):
+        return f"loads: {elements * size // threads} bytes a thread, too few for a wide one"
+    most_elements = kind.elements or VECTOR_BYTES // size
+    if elements > most_elements * threads:
+        return f"elements: {elements // threads} a thread of at most {most_elements}"
+    if elements > most.registers:
         return (
             f"registers: {needed} a thread of at most {most.most_registers} "
             f"(a tile of at most {most.registers:.0f} elements)"
@@ -204,7 +209,7 @@ def wider(demand: Demand, key: Key) -> tuple[Values, ...]:
         v
         for v in considered(demand, key)
         if v.config["TILE"] == 2 * held
-        and v.config["num_stages"] == max(kind.stages)
+        and v.config["num_stages"] == max(kind.tried("num_stages"))
         and v.shared <= target.shared_per_program
         and v.reason.startswith("registers")
         and lacking(v) <= kind.lacks

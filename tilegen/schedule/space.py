@@ -8,6 +8,7 @@ from typing import Final
 
 from tilegen.analysis.statements import ELEMENT_SIZES
 from tilegen.families.program import Program
+from tilegen.schedule.budgets import NONE
 from tilegen.schedule.demand import USUAL_SIZE, Demand, demands
 from tilegen.schedule.kinds import KINDS
 from tilegen.schedule.proof import Proofs, Said
@@ -103,7 +104,7 @@ def kept(demand: Demand, keys: tuple[Key, ...]) -> dict[Key, tuple[Values, ...]]
     those configs does not fit is ranked by itself.
     Element sizes share a row where that costs less than the model can tell.
     """
-    general = bool(demand.kind.stages)
+    general = demand.kind.pipelined
     found: dict[Key, tuple[Values, ...]] = {}
     groups: dict[tuple[str, int], list[Key]] = {}
     for size in sorted(ELEMENT_SIZES, key=lambda size: abs(size - USUAL_SIZE)):
@@ -143,7 +144,7 @@ def _ranked(
     fit are taken as they were ranked for the group.
     """
     left = {values: ratios for values, ratios in slow.items() if values in fits}
-    return left if demand.kind.stages and left else slowness(demand, key)
+    return left if demand.kind.pipelined and left else slowness(demand, key)
 
 
 def _widest(configs: Collection[Values]) -> int:
@@ -242,7 +243,7 @@ def _note(demand: Demand, values: Values, served: Mapping[Key, Said]) -> str:
     known = [said for said in served.values() if said.complete and not said.rejected]
     if not known:
         most = max(by_values(demand, key)[values].shared for key in served)
-        return f"{'at most ' if demand.kind.shared else ''}{most} B shared, unproven"
+        return f"{'' if demand.kind.shared is NONE else 'at most '}{most} B shared, unproven"
     spill = max(said.spill for said in known)
     needs = f"{max(s.shared for s in known)} B shared"
     registers = max(s.registers for s in known)
