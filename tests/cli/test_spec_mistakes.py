@@ -181,6 +181,16 @@ SPECS = {
         def op(x: Tensor[M, N]) -> Value:
             return x * 2.0
     """,
+    "domain_that_is_none": """
+        @elementwise(domain={"x": "positive"})
+        def op(x: Tensor[M, N]) -> Value:
+            return x * 2.0
+    """,
+    "domain_up_to_an_unknown_dimension": """
+        @elementwise(domain={"x": "in [0, K)"})
+        def op(x: Tensor[M, N]) -> Value:
+            return x * 2.0
+    """,
     "integer_op_on_floats": """
         @elementwise
         def op(x: Tensor[M, N]) -> Value:

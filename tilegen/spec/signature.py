@@ -12,6 +12,7 @@ from tilegen.ir import types
 from tilegen.ir.graph import Operand, Param, Span
 from tilegen.spec.defaults import check_default
 from tilegen.spec.dims import DimType, parts
+from tilegen.spec.domains import FORMS, Domain
 from tilegen.spec.families import Spec
 from tilegen.spec.source import SpecSource
 from tilegen.spec.tensors import Index, Mask, Size, Tensor
@@ -70,6 +71,7 @@ class Signature:
         if not operands:
             raise errors.BadAnnotation("a spec needs at least one tensor", source.span)
         _check_options(spec, source, operands, params)
+        _check_domains(spec, source, dims)
         order = tuple(inspect.signature(spec.fn).parameters)
         return cls(spec, source, tuple(operands), tuple(params), dims, order, hints["return"])
 
@@ -186,6 +188,16 @@ def _check_options(
                     f"{option}= names {name!r}, which is no parameter", source.span,
                     f"the parameters are {', '.join(sorted(names))}",
                 )  # fmt: skip
+
+
+def _check_domains(spec: Spec[..., Any], source: SpecSource, dims: dict[str, DimType]) -> None:
+    for name, text in (spec.domain or {}).items():
+        try:
+            Domain.parse(text, dims)
+        except ValueError as error:
+            raise errors.BadOption(
+                f"domain= gives {text!r} to {name!r}: {error}", source.span, f"write {FORMS}"
+            ) from error
 
 
 class _located:

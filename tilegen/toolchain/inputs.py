@@ -1,7 +1,6 @@
 """Inputs of a check: values that break kernels, in every layout, between poisoned guards."""
 
 import math
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import singledispatch
@@ -10,6 +9,7 @@ from typing import Any
 import torch
 
 from tilegen.ir.graph import Operand, Param
+from tilegen.spec.domains import Domain
 from tilegen.spec.trace import Variant
 from tilegen.toolchain.shapes import Shape
 from tilegen.toolchain.subject import Subject
@@ -95,8 +95,8 @@ def draw(subject: Subject, variant: Variant, how: Draw, device: torch.device) ->
         if layout.startswith("mixed"):
             layout = LAYOUTS[(at + int(layout[5:])) % len(LAYOUTS)]
         dtype = _dtype(subject, operand, how, at)
-        domain = subject.traced.spec.domain.get(operand.name, "")
-        if domain.endswith("probability") and len(shape) < 2 and layout == "expanded":
+        domain = _domain(subject, operand.name)
+        if domain.rows and len(shape) < 2 and layout == "expanded":
             layout = "contiguous"
         values = _values(operand, shape, domain, how, generator, device)
         tensor, buffer = place(values, dtype, layout)
@@ -119,6 +119,12 @@ def stored_shape(operand: Operand, shape: Shape, fold: str | None) -> tuple[int,
 # ---- types and params ---------------------------------------------------------------------------
 
 
+def _domain(subject: Subject, name: str) -> Domain:
+    return Domain.parse(
+        subject.traced.spec.domain.get(name, ""), subject.traced.variants[0].graph.dims
+    )
+
+
 def _dtype(subject: Subject, operand: Operand, how: Draw, at: int) -> torch.dtype:
     declared = subject.op.operand(operand.name)
     if declared.dtypes:
@@ -134,12 +140,12 @@ def _dtype(subject: Subject, operand: Operand, how: Draw, at: int) -> torch.dtyp
 def _params(subject: Subject, variant: Variant, how: Draw) -> tuple[Any, ...]:
     chosen = dict(zip(subject.traced.specialising, variant.key, strict=True))
     return tuple(
-        _param(param, chosen.get(param.name), how, subject.traced.spec.domain.get(param.name, ""))
+        _param(param, chosen.get(param.name), how, _domain(subject, param.name))
         for param in subject.traced.params
     )
 
 
-def _param(param: Param, chosen: Any, how: Draw, domain: str) -> Any:
+def _param(param: Param, chosen: Any, how: Draw, domain: Domain) -> Any:
     if param.kind == "size":
         return how.shape.sizes[param.dim]
     if param.kind == "static":
@@ -154,11 +160,11 @@ def _param(param: Param, chosen: Any, how: Draw, domain: str) -> Any:
         return float(param.default)
     # A default of 1 or 0 would hide a scale that was dropped.
     share = 0.25 + (how.seed % 7) / 10
-    if match := re.fullmatch(r"in [\[(](.*), (.*)[\])]", domain):
-        low, high = float(match[1]), float(match[2])
+    low, high = domain.ends(how.shape.sizes)
+    if low is not None and high is not None:
         return low + share * (high - low) / 2
     value = float(param.default) * (0.5 + share) if param.default else share
-    return -value if domain.startswith("<") else value
+    return value + (low or 0.0) if high is None else high - value
 
 
 # ---- values -------------------------------------------------------------------------------------
@@ -167,7 +173,7 @@ def _param(param: Param, chosen: Any, how: Draw, domain: str) -> Any:
 def _values(
     operand: Operand,
     shape: tuple[int, ...],
-    domain: str,
+    domain: Domain,
     how: Draw,
     generator: torch.Generator,
     device: torch.device,
@@ -176,11 +182,11 @@ def _values(
     if operand.dtype.kind == "bool":
         return torch.rand(shape, generator=generator, device=device) < 0.5
     if operand.dtype.kind == "int":
-        low, high = _integer_range(domain, how.shape.sizes)
+        low, high = integers(domain, how.shape.sizes)
         found = torch.randint(low, high, shape, generator=generator, device=device)
         # Params are small (see `_param`): some positions must equal one, as an ignored label does.
         found.view(-1)[::3] = low + (found.view(-1)[::3] - low) % 5
-        if how.values == "special" and domain and found.dim() and found.numel():
+        if how.values == "special" and domain != Domain() and found.dim() and found.numel():
             # Out of range is defined (it reads nothing) and comes with the other special values.
             found.view(-1)[0] = low - 1
             found.view(-1)[-1] = high
@@ -188,15 +194,31 @@ def _values(
     x = torch.randn(shape, generator=generator, device=device, dtype=torch.float64)
     small = how.dtype.itemsize == 1
     x = _STRUCTURES[how.values](x, small) if x.numel() and x.dim() else x
-    return _DOMAINS[domain](x) if domain else x
+    return inside(x, domain, how.shape.sizes)
 
 
-def _integer_range(domain: str, sizes: Mapping[str, int]) -> tuple[int, int]:
-    match = re.fullmatch(r"in \[(\w+), (\w+)\)", domain)
-    if match is None:
-        return 0, 100
-    low, high = (sizes[end] if end in sizes else int(end) for end in match.groups())
-    return low, max(high, low + 1)
+def integers(domain: Domain, sizes: Mapping[str, int]) -> tuple[int, int]:
+    """The integers of a domain, the last one excluded; a hundred where it has no end."""
+    low, high = domain.ends(sizes)
+    first = None if low is None else int(low) + domain.above
+    last = None if high is None else int(high) + (not domain.below)
+    if first is None:
+        first = 0 if last is None else last - 100
+    return first, first + 100 if last is None else max(last, first + 1)
+
+
+def inside(x: torch.Tensor, domain: Domain, sizes: Mapping[str, int]) -> torch.Tensor:
+    """Values of a domain, made of any values."""
+    if domain.rows:
+        return (torch.log_softmax if domain.low is None else torch.softmax)(x, -1)
+    low, high = domain.ends(sizes)
+    if low is not None and high is not None:
+        share = x.sigmoid() * (0.999 if domain.below else 1.0)
+        return low + (share.clamp_min(1e-3) if domain.above else share) * (high - low)
+    away = x.abs().clamp_min(1e-3) if domain.above or domain.below else x.abs()
+    if low is not None:
+        return low + away
+    return x if high is None else high - away
 
 
 def _offset(x: torch.Tensor, small: bool) -> torch.Tensor:
@@ -244,17 +266,6 @@ _STRUCTURES: dict[str, Callable[[torch.Tensor, bool], torch.Tensor]] = {
     "sorted": lambda x, small: x.sort(-1).values,
     "zeros": _zeros,
     "special": _special,
-}
-
-_DOMAINS: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
-    "<= 0": lambda x: -x.abs(),
-    ">= 0": torch.abs,
-    "> 0": lambda x: x.abs().clamp_min(1e-3),
-    "< 0": lambda x: -x.abs().clamp_min(1e-3),
-    "in [0, 1]": lambda x: x.sigmoid(),
-    "in [0, 1)": lambda x: x.sigmoid() * 0.999,
-    "probability": lambda x: torch.softmax(x, -1),
-    "log-probability": lambda x: torch.log_softmax(x, -1),
 }
 
 
